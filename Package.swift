@@ -241,7 +241,7 @@ let package = Package(
 
         .target(
             name: "Simulation",
-            dependencies: ["Arbitration", "BrokerCore", "DBus", "Journal", "Motion", "Randomness"],
+            dependencies: ["Arbitration", "Background", "BrokerCore", "DBus", "Journal", "Motion", "Randomness"],
             path: "Tests/Simulation", swiftSettings: strict),
         .executableTarget(name: "soak", dependencies: ["Simulation"], path: "Tests/Soak", swiftSettings: audited),
 

@@ -225,6 +225,7 @@ package struct Arbiter: Sendable {
             case .ended(let launch, let result, _):
                 self.setLaunched(launch, until: nil, into: &actions)
                 guard case .failed = result else { break }
+                self.apps.leaveAlone(launch)
                 self.contests.handOn(from: launch, self.apps, into: &actions)
                 self.carry()
             case .gaveUp: break

@@ -39,6 +39,8 @@ package struct AppTasks: Sendable {
     package private(set) var current: Operation?
     /// The user ended the app, and has not opened it since.
     package private(set) var isTerminated = false
+    /// The user has opened the app, whatever the disk says of before.
+    private var wasOpened = false
     /// Nobody can start the app: its tasks wait until it comes by itself.
     package private(set) var isOutOfReach = false
     /// What came of the last ones, oldest first.
@@ -123,7 +125,11 @@ package struct AppTasks: Sendable {
         self.pending.append(Pending(record: record))
     }
 
-    package mutating func restoreTermination() { self.isTerminated = true }
+    /// The user had ended the app, unless he has opened it since.
+    package mutating func restoreTermination(into effects: inout [TaskEffect]) {
+        self.isTerminated = !self.wasOpened
+        if self.wasOpened { effects.append(.terminated(self.owner, false)) }
+    }
 
     /// Has one that waits run now, whatever it waits for. After the one that is under way, should there be one.
     package mutating func force(_ identifier: String) -> TaskRefusal? {
@@ -270,6 +276,7 @@ package struct AppTasks: Sendable {
 
     /// The user ended the app.
     package mutating func terminate(at now: TaskMoment, into effects: inout [TaskEffect]) {
+        self.wasOpened = false
         guard !self.isTerminated else { return }
         self.isTerminated = true
         effects.append(.terminated(self.owner, true))
@@ -283,6 +290,7 @@ package struct AppTasks: Sendable {
 
     /// The user opened the app.
     package mutating func open(into effects: inout [TaskEffect]) {
+        self.wasOpened = true
         guard self.isTerminated else { return }
         self.isTerminated = false
         effects.append(.terminated(self.owner, false))

@@ -75,7 +75,9 @@ package struct Tasks: Sendable {
             }
         }
         for owner in terminated {
-            _ = self.change(owner, settings, makes: true) { tasks, _ in tasks.restoreTermination() }
+            _ = self.change(owner, settings, makes: true) { tasks, _ in
+                tasks.restoreTermination(into: &effects)
+            }
         }
     }
 

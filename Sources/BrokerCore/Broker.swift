@@ -173,10 +173,11 @@ package struct Broker: ~Copyable {
 
     private mutating func disconnect(_ app: AppHandle, at now: Timestamp, _ actions: inout [BrokerAction]) {
         self.clerk.listeners.disconnect(app, at: now)
+        // Before anything else is due to it: what it was sent and did not answer goes first.
+        self.clerk.post.detach(app, &actions)
         self.clerk.perform(&actions)
         self.clerk.listeners.keepInstalled(of: app, at: now)
         self.dropMail(at: now, &actions)
-        self.clerk.post.detach(app, &actions)
         self.clerk.wishLaunch(of: app, at: now)
         self.clerk.perform(&actions)
         self.clerk.steer(&actions)
@@ -255,12 +256,12 @@ package struct Broker: ~Copyable {
 
     // MARK: What became of events
 
-    // Beside the one door, as they come with every event and nothing follows from them.
+    // Beside the one door, as they come with every event and little follows from them.
 
-    /// An event went out. Returns whose it is.
+    /// An event went out, and appends what follows. Returns whose it is.
     @discardableResult
-    package mutating func sent(_ app: AppHandle, _ event: Event) -> AppID? {
-        self.clerk.post.sent(app, event)
+    package mutating func sent(_ app: AppHandle, _ event: Event, _ actions: inout [BrokerAction]) -> AppID? {
+        self.clerk.post.sent(app, event, &actions)
         return self.clerk.listeners.registry.id(of: app)
     }
 

@@ -262,9 +262,22 @@ struct Clerk {
             if input.app != nil, owner == nil { throw .unknownClient }
             refusal = self.work.take(input, of: owner, self.terms(at: arrival))
         }
+        if case .restored(_, let terminated) = input { self.openAgain(terminated, at: arrival, &actions) }
         self.work.update(self.listeners.hearing.arbiter.device.power, self.terms(at: arrival))
         self.followWork(at: arrival, &actions)
         if let refusal { throw .task(refusal) }
+    }
+
+    /// Whose users have their apps before them by now, as the disk tells that they had ended them, has opened those since.
+    private mutating func openAgain(
+        _ owners: [TaskOwner], at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        for owner in owners {
+            guard let app = self.listeners.registry.connected(owner.app, of: owner.user),
+                self.listeners.hearing.arbiter.facts(of: app)?.state == .foreground
+            else { continue }
+            self.opened(app, at: arrival, &actions)
+        }
     }
 
     private func terms(at arrival: Timestamp) -> Work.Terms {

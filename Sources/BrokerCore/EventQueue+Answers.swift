@@ -24,29 +24,34 @@ extension EventQueue {
         case mismatched
     }
 
-    /// Takes in an acknowledgement, which covers all that was sent before the event, too.
+    /// Takes in an acknowledgement, which covers all that was sent before the event, too: not what is in a call, whose answer is for
+    /// that, or is sent later because the call failed.
     package mutating func acknowledge(
         _ name: EventName, at now: Timestamp, _ actions: inout [QueueAction]
     ) -> AckVerdict {
-        let verdict = self.verdict(on: name)
+        let (verdict, course) = self.verdict(on: name)
         switch verdict {
         case .unknown: break
         case .mismatched: self.staleAcks &+= 1
         case .taken:
-            self.end(.acknowledged, &actions) { $0.attempts > 0 && $0.event.sequence <= name.sequence }
+            self.end(.acknowledged, &actions) {
+                $0.attempts > 0 && !$0.isCalled && $0.event.sequence <= name.sequence
+                    && $0.course.isCovered(by: course)
+            }
             self.pump(at: now, &actions)
         }
         return verdict
     }
 
-    private func verdict(on name: EventName) -> AckVerdict {
-        guard name.sequence <= self.lastSequence else { return .mismatched }
+    private func verdict(on name: EventName) -> (AckVerdict, KeptEvent.Course) {
+        guard name.sequence <= self.lastSequence else { return (.mismatched, KeptEvent.Course()) }
         func isNamed(_ kept: KeptEvent) -> Bool { kept.event.sequence == name.sequence && kept.attempts > 0 }
         let known =
-            (self.unacknowledged.first(where: isNamed) ?? self.waiting.all.first(where: isNamed))?.event.epoch
-            ?? self.ended.epoch(of: name.sequence)
-        guard let known else { return .unknown }
-        return known == name.epoch ? .taken : .mismatched
+            (self.unacknowledged.first(where: isNamed) ?? self.waiting.all.first(where: isNamed)).map {
+                (epoch: $0.event.epoch, course: $0.course)
+            } ?? self.outgoing.ended.event(name.sequence)
+        guard let known else { return (.unknown, KeptEvent.Course()) }
+        return (known.epoch == name.epoch ? .taken : .mismatched, known.course)
     }
 
     /// The app wants what is kept for it, and then is told that this was all.
@@ -95,32 +100,58 @@ extension EventQueue {
         self.pump(at: now, room: room, &actions)
     }
 
+    /// An event has gone out. With that it ends, if its app was to be launched for it, and nobody has to acknowledge it.
+    package mutating func went(_ event: Event, _ actions: inout [QueueAction]) {
+        guard let index = self.outgoing.going.firstIndex(where: { $0.sequence == event.sequence }) else { return }
+        self.outgoing.going.remove(at: index)
+        actions.append(.ended(event, .sent))
+    }
+
     /// An event could not be sent. There will be word when it can.
     package mutating func takeBack(_ event: Event, at now: Timestamp, _ actions: inout [QueueAction]) {
-        self.isHeld = true
+        self.hold()
+        self.outgoing.going.removeAll { $0.sequence == event.sequence }
         if let index = self.unacknowledged.firstIndex(where: { $0.event.sequence == event.sequence }) {
+            // The app has left since, and is called for it by now.
+            if self.unacknowledged[index].isCalled { return self.unacknowledged[index].comesBack() }
             var kept = self.unacknowledged.remove(at: index)
-            kept.attempts -= 1
-            kept.event.isRedelivered = kept.attempts > 0
+            kept.comesBack()
             self.waiting.insert(kept)
             return self.expect(event.ends)
         }
+        // It was on its way twice, or has ended or waits for who comes next since it was.
+        if event.wantsAck { return self.takeBackAgain(event) }
         var kept = KeptEvent(event)
         // It may have been sent before a restart.
         kept.attempts = event.isRedelivered ? 1 : 0
+        // It was on its way when the app left.
+        guard self.isSubscribed || event.outlivesClient else { return self.finish(kept, .removed, &actions) }
         self.keep(kept, at: now, &actions)
         if event.terms.durability == .persistent, self.keeps(event.sequence) { actions.append(.persist(event)) }
     }
 
+    private mutating func takeBackAgain(_ event: Event) {
+        if self.waiting.all.contains(where: { $0.event.sequence == event.sequence }) {
+            self.waiting.updateFirst(where: { $0.event.sequence == event.sequence }) { $0.comesBack() }
+        } else if !event.isRedelivered, self.outgoing.ended.event(event.sequence) != nil {
+            // The app has not seen it.
+            let losses = Losses(removed: 1)
+            self.lost.insert(Gap(first: event.sequence, last: event.sequence, losses: losses))
+        }
+    }
+
     /// A mark could not be sent. There will be word when it can.
     package mutating func takeBack(_ mark: Mark) {
-        self.isHeld = true
+        self.hold()
         switch mark {
         case .gap(let gap): self.lost.insert(gap)
         case .caughtUp(let mark):
-            if self.catchingUp == nil { self.catchingUp = mark }
+            if self.isSubscribed, self.catchingUp == nil { self.catchingUp = mark }
         }
     }
+
+    /// Waits for room. Of one who has left there never is any: whoever comes next reads.
+    private mutating func hold() { self.isHeld = self.isSubscribed }
 
     // MARK: What is gone
 
@@ -133,7 +164,7 @@ extension EventQueue {
     /// The event is another app's now; should this one have failed to be launched for it, because of that.
     package mutating func remove(epoch: UInt64, at now: Timestamp, _ actions: inout [QueueAction]) {
         guard !self.isIdle else { return }
-        if self.hasLaunchFailed {
+        if self.calls.hasFailed {
             self.end(.launchFailed, &actions) { $0.event.epoch == epoch && $0.isLaunching && !$0.isCalled }
         }
         self.end(.removed, &actions) { $0.event.epoch == epoch }
@@ -146,7 +177,11 @@ extension EventQueue {
         self.isReachable = true
         self.isHeld = false
         self.catchingUp = nil
+        for index in self.unacknowledged.indices { self.unacknowledged[index].isAsUnsent() }
         self.requeue()
+        // Nobody was there any more whom it could be sent to.
+        for event in self.outgoing.going { actions.append(.ended(event, .removed)) }
+        self.outgoing.going = []
         self.end(.removed, &actions) { !$0.event.outlivesClient }
     }
 
@@ -193,11 +228,12 @@ extension EventQueue {
     package mutating func restore(_ event: Event, at now: Timestamp, _ actions: inout [QueueAction]) {
         var event = event
         // The numbers of an app that has had events since are its own.
-        if event.sequence <= self.lastSequence { event.content.sequence = self.lastSequence &+ 1 }
+        let isRenumbered = event.sequence <= self.lastSequence
+        if isRenumbered { event.content.sequence = self.lastSequence &+ 1 }
         event.isPersistent = true
         self.lastSequence = event.sequence
         var kept = KeptEvent(event)
-        kept.attempts = 1
+        kept.isRestored(isRenumbered: isRenumbered)
         self.keep(kept, at: now, &actions)
     }
 
@@ -206,6 +242,7 @@ extension EventQueue {
         for var kept in other.unacknowledged + other.waiting.all {
             self.lastSequence &+= 1
             kept.event.content.sequence = self.lastSequence
+            kept.earlierAttempts = kept.attempts
             guard kept.isCalled else {
                 self.keep(kept, at: now, &actions)
                 continue
@@ -215,6 +252,6 @@ extension EventQueue {
         }
         self.dropped &+= other.dropped
         self.expired &+= other.expired
-        self.hasLaunchFailed = self.hasLaunchFailed || other.hasLaunchFailed
+        self.calls.hasFailed = self.calls.hasFailed || other.calls.hasFailed
     }
 }

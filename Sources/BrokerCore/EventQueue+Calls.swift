@@ -24,25 +24,25 @@ extension EventQueue {
     ) -> (events: [Event], missing: UInt64) {
         if let deadline = self.deadline, deadline <= now { self.pump(at: now, &actions) }
         guard self.launchWish != nil else { return ([], 0) }
+        self.calls.ended = []
         var events: [Event] = []
         while var kept = self.waiting.popFirst() {
             kept.event.isRedelivered = kept.attempts > 0
-            kept.attempts += 1
-            kept.isCalled = true
-            kept.due = Timestamp(microseconds: .max)
+            kept.isHandedOver()
             events.append(kept.event)
             let index = self.unacknowledged.firstIndex { $0.event.sequence > kept.event.sequence }
             self.unacknowledged.insert(kept, at: index ?? self.unacknowledged.count)
         }
-        return (events, self.lost.count(before: events.last?.sequence ?? 0))
+        self.calls.last = events.last?.sequence ?? 0
+        return (events, self.lost.count(before: self.calls.last))
     }
 
     /// The app answered: it has all that was handed over.
     package mutating func callAnswered(at now: Timestamp, _ actions: inout [QueueAction]) {
-        self.hasLaunchFailed = false
-        if let last = self.unacknowledged.last(where: \.isCalled)?.event.sequence {
-            while self.lost.takeFirst(before: last) != nil {}
-        }
+        self.calls.hasFailed = false
+        self.calls.ended = []
+        // Also when what it was handed has become another's since, or is behind others of the app by now.
+        while self.lost.takeFirst(before: self.calls.last) != nil {}
         self.end(.acknowledged, &actions) { $0.isCalled }
         self.pump(at: now, &actions)
     }
@@ -51,22 +51,24 @@ extension EventQueue {
     package mutating func callFailed(
         _ failure: LaunchFailure, at now: Timestamp, _ actions: inout [QueueAction]
     ) {
-        self.hasLaunchFailed = true
+        self.calls.hasFailed = true
+        // Whoever was not there has not seen it.
+        let isUnseen = failure == .unknown || failure == .notStarted
+        if isUnseen { for gap in self.calls.ended { self.lost.insert(gap) } }
+        self.calls.ended = []
         var told: Set<UInt64> = []
         for kept in self.unacknowledged where kept.isCalled && told.insert(kept.event.epoch).inserted {
             actions.append(.failed(kept.event, failure))
         }
         for var kept in self.unacknowledged where kept.isCalled {
             kept.isCalled = false
-            switch failure {
-            // Whoever was not there has not seen it.
-            case .unknown, .notStarted: kept.attempts -= 1
-            case .silent, .left, .refused: break
-            }
+            if isUnseen { kept.attempts -= 1 }
             self.waiting.insert(kept)
             self.expect(kept.event.ends)
         }
         self.unacknowledged.removeAll(where: \.isCalled)
+        // It may have come by itself meanwhile. Whether it can be sent anything is known when all is decided.
+        self.expect(now)
         // Nobody is tried again who cannot be started.
         if failure == .unknown { self.end(.launchFailed, &actions, where: \.isLaunching) }
     }

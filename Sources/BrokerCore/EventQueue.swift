@@ -36,6 +36,9 @@ package struct EventQueue: Sendable {
     var waiting = WaitingLine<KeptEvent>()
     /// Sent and not acknowledged.
     var unacknowledged: [KeptEvent] = []
+    /// What is known of what went out, and of what was handed over in calls.
+    var outgoing = Outgoing()
+    var calls = CallBook()
     /// What ended unsent and is still to be told.
     var lost = LostNumbers()
     /// False until the app says that it wants its events.
@@ -44,14 +47,10 @@ package struct EventQueue: Sendable {
     var isReachable = true
     /// The app does not read: what is to be sent now would only be handed back.
     package internal(set) var isHeld = false
-    /// The app could not be launched, the last time that was tried.
-    var hasLaunchFailed = false
     /// What the app is to be told once it was sent all that was kept.
     var catchingUp: CaughtUp?
     /// Not later than the first time at which something happens without an input.
     package internal(set) var deadline: Timestamp?
-    /// Acknowledged or given up lately, so that an acknowledgement of them is known to be late and not wrong.
-    private(set) var ended = EndedLately()
 
     /// Events that an app may have without having acknowledged them.
     package static let creditWindow = 16
@@ -77,6 +76,8 @@ package struct EventQueue: Sendable {
 
     /// Something waits, or may have to be sent again.
     var isKeeping: Bool { !self.waiting.isEmpty || !self.unacknowledged.isEmpty }
+    /// The bytes of all that is kept, added up: what `bytes` says without.
+    package var keptBytes: Int { (self.unacknowledged + self.waiting.all).reduce(0) { $0 + $1.event.bytes } }
     package var unacknowledgedCount: Int { self.unacknowledged.count }
     package var waitingCount: Int { self.waiting.count }
     /// What is to outlive the broker.
@@ -190,11 +191,12 @@ package struct EventQueue: Sendable {
         guard kept.event.wantsAck else {
             self.bytes -= kept.event.bytes
             if kept.isDurable { actions.append(.forget(kept.event)) }
-            // Its verdict says that it waits.
-            if kept.isLaunching { actions.append(.ended(kept.event, .sent)) }
+            // Its verdict says that it waits, until it went out.
+            if kept.isLaunching { self.outgoing.going.append(kept.event) }
             return self.rest()
         }
-        kept.attempts += 1
+        self.outgoing.count &+= 1
+        kept.goes(as: self.outgoing.count)
         kept.due = now + kept.patience
         self.expect(kept.due)
         let index = self.unacknowledged.firstIndex { $0.event.sequence > kept.event.sequence }
@@ -231,7 +233,8 @@ package struct EventQueue: Sendable {
         if self.isOpen {
             for index in self.unacknowledged.indices where self.unacknowledged[index].due <= now {
                 self.unacknowledged[index].event.isRedelivered = true
-                self.unacknowledged[index].attempts += 1
+                self.outgoing.count &+= 1
+                self.unacknowledged[index].goes(as: self.outgoing.count)
                 self.unacknowledged[index].due = now + self.unacknowledged[index].patience
                 actions.append(.send(self.unacknowledged[index].event))
             }
@@ -245,7 +248,7 @@ package struct EventQueue: Sendable {
 
     /// Ends what is too old; if the app could not be launched for it, because of that.
     private mutating func expire(at now: Timestamp, _ actions: inout [QueueAction]) {
-        if self.hasLaunchFailed {
+        if self.calls.hasFailed {
             self.end(.launchFailed, &actions) { $0.isLaunching && !$0.isCalled && $0.event.ends <= now }
         }
         self.end(.expired, &actions) { !$0.isCalled && $0.event.ends <= now }
@@ -265,18 +268,19 @@ package struct EventQueue: Sendable {
     }
 
     /// Notes the end of an event that is in no line, or not any more.
-    private mutating func finish(_ kept: KeptEvent, _ end: EventEnd, _ actions: inout [QueueAction]) {
+    mutating func finish(_ kept: KeptEvent, _ end: EventEnd, _ actions: inout [QueueAction]) {
         switch end {
         case .sent, .acknowledged, .removed: break
         case .dropped, .unkept: self.dropped &+= 1
         case .expired, .launchFailed: self.expired &+= 1
         }
-        if kept.attempts > 0 {
-            self.ended.add(kept.event)
-        } else {
+        if kept.attempts > 0 { self.outgoing.ended.add(kept) }
+        let isOnlyCalled = kept.isCalled && kept.attempts == kept.earlierAttempts + 1
+        if !kept.isSeen || isOnlyCalled, end != .acknowledged {
             var losses = Losses()
             losses.count(end)
-            self.lost.insert(Gap(first: kept.event.sequence, last: kept.event.sequence, losses: losses))
+            let gap = Gap(first: kept.event.sequence, last: kept.event.sequence, losses: losses)
+            if kept.isSeen { self.calls.ended.append(gap) } else { self.lost.insert(gap) }
         }
         if kept.isDurable { actions.append(.forget(kept.event)) }
         actions.append(.ended(kept.event, end))

@@ -36,10 +36,34 @@ struct KeptEvent: Sendable {
     var event: Event
     /// How often it was sent.
     var attempts = 0
+    /// How often of that under another number.
+    var earlierAttempts = 0
+    /// Where it stands among all that went out.
+    private(set) var course = Course()
+    private var sentSince = 0
     /// It was handed over in a call that has no answer yet: it is neither sent meanwhile nor too old.
     var isCalled = false
     /// When it is sent again, should nobody acknowledge it.
     var due = Timestamp(microseconds: .max)
+
+    /// Where an event stands among all that an app was sent, which tells what an acknowledgement covers.
+    struct Course: Sendable {
+        /// Which sending it was, the first on the connection of its app; `nil`: it was not sent on that.
+        var order: UInt64?
+        /// It was handed over in a call, which perhaps nobody had.
+        var wasCalled = false
+        /// Another broker may have sent it.
+        var isRestored = false
+
+        /// Whether an app that has another event has this one, too.
+        func isCovered(by other: Course) -> Bool {
+            // An answer to what another broker sent says nothing of what this one has sent since.
+            if other.isRestored, !self.isRestored { return false }
+            if let order = other.order { return self.order.map { $0 <= order } ?? false }
+            // The other was sent before this connection, and so was this one, as far as the order of numbers says.
+            return self.order == nil && (!self.wasCalled || other.wasCalled)
+        }
+    }
 
     init(_ event: Event) {
         self.event = event
@@ -47,7 +71,47 @@ struct KeptEvent: Sendable {
 
     /// Whether its app is to be launched for it.
     var isLaunching: Bool { self.event.terms.kind == .wake }
+    /// Whether its app may know its number.
+    var isSeen: Bool { self.attempts > self.earlierAttempts }
     var isDurable: Bool { self.event.terms.durability == .persistent }
+
+    // MARK: On its way
+
+    /// It was kept by another broker, which may have sent it.
+    mutating func isRestored(isRenumbered: Bool) {
+        self.attempts = 1
+        self.earlierAttempts = isRenumbered ? 1 : 0
+        self.course.isRestored = true
+    }
+
+    /// It goes out, as the sending of this number.
+    mutating func goes(as order: UInt64) {
+        self.attempts += 1
+        self.sentSince += 1
+        self.course.order = self.course.order ?? order
+    }
+
+    /// It came back.
+    mutating func comesBack() {
+        self.attempts = max(0, self.attempts - 1)
+        self.sentSince -= 1
+        if self.sentSince <= 0 { self.course.order = nil }
+        self.event.isRedelivered = self.attempts > 0
+    }
+
+    /// Its app left: what it was sent it may not have.
+    mutating func isAsUnsent() {
+        self.sentSince = 0
+        self.course.order = nil
+    }
+
+    /// It is handed over in a call.
+    mutating func isHandedOver() {
+        self.attempts += 1
+        self.isCalled = true
+        self.course.wasCalled = true
+        self.due = Timestamp(microseconds: .max)
+    }
 
     /// How long after the latest sending it is sent again: each time twice as long.
     var patience: TimeSpan {
@@ -96,17 +160,46 @@ struct LostNumbers: Sendable {
 
 /// The last events of a queue that came to their ends after they were sent, by number.
 struct EndedLately: Sendable {
-    private var events: [(sequence: UInt64, epoch: UInt64)] = []
+    private var events: [Ended] = []
     private var oldest = 0
+
+    private struct Ended {
+        let sequence: UInt64
+        let epoch: UInt64
+        let course: KeptEvent.Course
+    }
 
     private static let most = 32
 
-    mutating func add(_ event: Event) {
-        let ended = (event.sequence, event.epoch)
+    mutating func add(_ kept: KeptEvent) {
+        let ended = Ended(sequence: kept.event.sequence, epoch: kept.event.epoch, course: kept.course)
         guard self.events.count == Self.most else { return self.events.append(ended) }
         self.events[self.oldest] = ended
         self.oldest = (self.oldest + 1) % Self.most
     }
 
-    func epoch(of sequence: UInt64) -> UInt64? { self.events.first { $0.sequence == sequence }?.epoch }
+    /// What is known of an event with this number.
+    func event(_ sequence: UInt64) -> (epoch: UInt64, course: KeptEvent.Course)? {
+        self.events.first { $0.sequence == sequence }.map { ($0.epoch, $0.course) }
+    }
+}
+
+/// What is known of what went out.
+struct Outgoing: Sendable {
+    /// Counts what was sent and is to be acknowledged.
+    var count: UInt64 = 0
+    /// On its way out, after its app was to be launched for it: it has gone, or comes back.
+    var going: [Event] = []
+    /// Acknowledged or given up lately, so that an acknowledgement of them is known to be late and not wrong.
+    var ended = EndedLately()
+}
+
+/// What is known of calls that launch the app.
+struct CallBook: Sendable {
+    /// The number of the last event in the latest one, which tells how many before it are lost.
+    var last: UInt64 = 0
+    /// Ended while they were handed over, and never sent otherwise: lost, should nobody have been called.
+    var ended: [Gap] = []
+    /// The app could not be launched, the last time that was tried.
+    var hasFailed = false
 }

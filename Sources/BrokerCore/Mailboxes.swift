@@ -1,5 +1,5 @@
 package import Arbitration
-import Motion
+package import Motion
 
 /// What is to be done for mailboxes, in order.
 enum MailEffect {
@@ -47,7 +47,7 @@ package struct Mailboxes {
     package subscript(app: AppHandle) -> EventQueue? { self.boxes[app]?.queue }
 
     /// What there is to keep for all apps that are not here, and who has it.
-    var usage: [LimitUsage] { self.absent.usage }
+    package var usage: [LimitUsage] { self.absent.usage }
 
     /// Whether what would be sent now would only come back.
     func isHeld(_ app: AppHandle) -> Bool { self.boxes[app]?.queue.isHeld ?? true }
@@ -297,6 +297,11 @@ package struct Mailboxes {
         } else if let index = self.absent.index(of: stored.app, stored.user) {
             self.absent[index].queue.persisted(stored.event.sequence)
         }
+    }
+
+    /// What is kept for apps that are not here, and whose it is.
+    package var absentBoxes: [(app: AppID, user: UInt32?, queue: EventQueue)] {
+        self.absent.all.map { ($0.id, $0.user, $0.queue) }
     }
 
     /// The events that are due and are to be on the disk.

@@ -200,7 +200,11 @@ struct Post {
     }
 
     /// An event went out.
-    mutating func sent(_ app: AppHandle, _ event: Event) { self.tallies.update(app) { $0?.sent(event) } }
+    mutating func sent(_ app: AppHandle, _ event: Event, _ actions: inout [BrokerAction]) {
+        self.tallies.update(app) { $0?.sent(event) }
+        // Of others nothing waits for that.
+        if event.terms.kind == .wake, !event.wantsAck { self.change(app, &actions) { $0.went(event, &$1) } }
+    }
 
     /// A mark went out.
     mutating func sent(_ app: AppHandle, _ mark: Mark) {

@@ -1,6 +1,6 @@
 package import Arbitration
 import Detection
-import Motion
+package import Motion
 
 /// Keeps who is there and what they asked for: apps, their detectors, and what of the limits each user has by that.
 package struct Registry {
@@ -57,7 +57,7 @@ package struct Registry {
     }
 
     /// What there is for all, and who has it.
-    var usage: [LimitUsage] {
+    package var usage: [LimitUsage] {
         [
             LimitUsage("apps", self.appShares), LimitUsage("detectors", self.detectorShares),
             LimitUsage("condition-bytes", self.textShares),

@@ -44,6 +44,9 @@ package struct Sensing {
     /// Every sensor that a detector listened to or that the reader has, by name.
     package var sensors: [SensorStream] { self.streams.sorted { $0.name < $1.name } }
 
+    /// How many detectors are at work, or wait for their sensors.
+    package var detectorCount: Int { self.streams.reduce(0) { $0 + $1.detectors } }
+
     /// True while a detector waits for a sensor that is not there.
     package var missesSensor: Bool { self.streams.contains { $0.detectors > 0 && $0.description == nil } }
 

@@ -248,7 +248,7 @@ final class BrokerService {
         guard let client = links.clients[id], let object = client.object, let peer = client.peer else { return }
         // Once something came back, all that follows must, or the order were lost.
         if !self.core.isHeld(id), self.outbox.send(event, from: object.path, to: peer) {
-            return links.disk.keep(event, of: self.core.sent(id, event) ?? client.app, .sent)
+            return links.disk.keep(event, of: self.core.sent(id, event, &self.returned) ?? client.app, .sent)
         }
         _ = try? self.core.apply(.unsent(id, event), at: self.clock.arrival(), &self.returned)
     }

@@ -498,6 +498,20 @@ struct TaskBoard {
         #expect(board.take() == ["A opened", "launch A sync", "run A sync #1"])
     }
 
+    /// The disk tells that it was terminated after its user has opened it again.
+    @Test func whoWasOpenedSinceIsNotTerminated() {
+        var board = TaskBoard()
+        _ = board.refresh()
+        board.open(1)
+        let owner = board.owner()
+        board.change(2) { $0.restore([], terminated: [owner], $2, into: &$3) }
+        board.pass(900)
+        #expect(board.take() == ["A opened", "launch A sync", "run A sync #1"])
+        // Once more it is.
+        board.terminate(901)
+        #expect(board.tasks[owner]?.isTerminated == true)
+    }
+
     @Test func whatItsUserBrokeOffIsBegunAgainWhenTheAppIsOpened() {
         var board = TaskBoard()
         _ = board.refresh()

@@ -320,7 +320,7 @@ import Testing
         _ = try bench.add(app, Bench.planar("one", 2, rest: "0ms"))
         bench.feed([2.5, 0, 2.6])
         let events = bench.events.map(\.1)
-        bench.core.sent(app, events[0])
+        bench.core.sent(app, events[0], &bench.actions)
         bench.core.unsent(app, events[1], at: bench.now, &bench.actions)
         let tally = try #require(bench.tally(of: app))
         let mailbox = try #require(bench.core.mailboxes[app])

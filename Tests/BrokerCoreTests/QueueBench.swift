@@ -87,6 +87,7 @@ struct QueueBench {
         switch action {
         case .send(let event):
             guard self.takes(event.bytes) else { return self.queue.takeBack(event, at: self.time, &returned) }
+            self.queue.went(event, &returned)
             self.sent.append(event)
             self.said.append("send \(event.sequence)\(event.isRedelivered ? " again" : "")")
         case .mark(let mark):

@@ -194,6 +194,18 @@ import Testing
         #expect(bench.tally(of: AppHandle(2))?.launches.begun == 0)
     }
 
+    /// Who is in front when the disk tells that its user had ended it was opened since.
+    @Test func whoIsInFrontIsNotTerminated() throws {
+        var bench = self.bench()
+        let client = try bench.register(0, self.name(0))
+        try bench.core.task(.came(client), at: bench.now, &bench.actions)
+        _ = bench.take()
+        let owners = [0, 1].map { TaskOwner(AppID(self.name($0)), user: 0) }
+        try bench.core.task(.restored([], terminated: owners), at: bench.now, &bench.actions)
+        #expect(owners.map { bench.core.work.tasks[$0]?.isTerminated } == [false, true])
+        #expect(bench.take() == [.task(.terminated(owners[0], false))])
+    }
+
     /// A task of one user's app is not begun in another user's, and does not wait for it either.
     @Test func whoComesForAnotherUserIsNotTheOneThatWasStarted() throws {
         var bench = self.bench()

@@ -136,6 +136,8 @@ import Testing
             bench.core.failed(again.launch, .notStarted, at: bench.now, &bench.actions)
             try bench.core.register(client, Self.app, AppEntrance(), user: 7, at: bench.now, &bench.actions)
             _ = try bench.core.subscribe(client, since: nil, at: bench.now, &bench.actions)
+            let event = try #require(bench.events.first?.1)
+            bench.core.sent(client, event, &bench.actions)
         default:
             bench.core.failed(again.launch, .silent, at: bench.now, &bench.actions)
             bench.now = start + .seconds(3)

@@ -21,8 +21,9 @@ MUTATIONS = [
     (
         "early-acknowledgement",
         "Sources/BrokerCore/EventQueue+Answers.swift",
-        "{ $0.attempts > 0 && $0.event.sequence <= name.sequence }",
-        "{ $0.event.sequence <= name.sequence + 1 }",
+        "                $0.attempts > 0 && !$0.isCalled && $0.event.sequence <= name.sequence\n"
+        "                    && $0.course.isCovered(by: course)\n",
+        "                $0.event.sequence <= name.sequence + 1\n",
     ),
     (
         "late-window",
@@ -54,6 +55,73 @@ MUTATIONS = [
         "Sources/BrokerCore/Listeners.swift",
         "        for detector in detectors { self.registry.giveBack(detector) }\n",
         "        for detector in detectors.dropFirst() { self.registry.giveBack(detector) }\n",
+    ),
+    (
+        "early-launch",
+        "Sources/Arbitration/Wake/Launches.swift",
+        "entry.wishes.filter { !entry.isResting($0.request.user, at: now) }",
+        "entry.wishes",
+    ),
+    (
+        "unspent-launch",
+        "Sources/Arbitration/Contest/Ledger.swift",
+        "        if isWake { self.spendWake(settings, at: time) }\n",
+        "",
+    ),
+    (
+        "launch-of-who-is-there",
+        "Sources/Arbitration/Life/Apps.swift",
+        "            guard let entry = self[app], entry.facts.state.canReceive else { continue }\n",
+        "            guard let entry = self[app], !entry.facts.state.canReceive else { continue }\n",
+    ),
+    (
+        "held-by-who-left",
+        "Sources/BrokerCore/EventQueue+Answers.swift",
+        "    private mutating func hold() { self.isHeld = self.isSubscribed }\n",
+        "    private mutating func hold() { self.isHeld = true }\n",
+    ),
+    (
+        "acknowledged-call",
+        "Sources/BrokerCore/EventQueue+Answers.swift",
+        "                $0.attempts > 0 && !$0.isCalled && $0.event.sequence <= name.sequence\n"
+        "                    && $0.course.isCovered(by: course)\n",
+        "                $0.attempts > 0 && $0.event.sequence <= name.sequence\n",
+    ),
+    (
+        "nobodys-for-good",
+        "Sources/BrokerCore/Mailboxes.swift",
+        "            effects.append(.forget(StoredEvent(app: id, user: nil, event: event)))\n",
+        "            _ = event\n",
+    ),
+    (
+        "task-before-the-disk",
+        "Sources/Background/AppTasks.swift",
+        "current.stage == .keeping, current.record.revision == revision else { return }",
+        "current.stage == .keeping else { return }",
+    ),
+    (
+        "task-without-end",
+        "Sources/Background/AppTasks.swift",
+        "        if ends <= now.awake {\n            self.fail(.silent, at: now, into: &effects)\n",
+        "        if ends + .seconds(1) <= now.awake {\n            self.fail(.silent, at: now, into: &effects)\n",
+    ),
+    (
+        "kept-task",
+        "Sources/Background/AppTasks.swift",
+        "        self.pending.remove(at: index)\n        effects.append(.forget(self.owner, identifier: identifier))\n",
+        "        self.pending.remove(at: index)\n",
+    ),
+    (
+        "lost-changes",
+        "Sources/Journal/WaitingDue.swift",
+        "        taken.merge(self.changes)\n",
+        "        taken = self.changes\n",
+    ),
+    (
+        "uncounted-bytes",
+        "Sources/BrokerCore/EventQueue.swift",
+        "            self.bytes -= oldest.event.bytes\n",
+        "",
     ),
 ]
 

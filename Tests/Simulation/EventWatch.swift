@@ -19,13 +19,30 @@ struct EventWatch {
         }
     }
 
+    private struct Meaning: Hashable {
+        let app: AppID
+        let sequence: UInt64
+        let epoch: UInt64
+    }
+
+    /// What is due to an app of a user; `nil`: nobody's yet.
+    struct Box: Hashable {
+        let app: AppID
+        let user: UInt32?
+    }
+
     private struct Record {
+        /// Whose it is, once that is known.
+        var box: Box?
         var sequence: UInt64
         var wantsAck: Bool
         /// How often this broker sent it.
         var sent = 0
         var isRestored = false
         var end: EventEnd?
+        /// Which signals those were: the first of all, and the last.
+        var first: Int?
+        var last = 0
         /// What kind of end that was, when it was.
         var isOver: Bool { self.end != nil }
         /// The app may have it.
@@ -35,9 +52,9 @@ struct EventWatch {
     /// Numbers of one queue that its app was sent or told.
     private struct Numbers {
         /// All up to here.
-        var floor: UInt64 = 0
+        private(set) var floor: UInt64 = 0
         /// Above that.
-        var others: Set<UInt64> = []
+        private var others: Set<UInt64> = []
         /// What came from the disk took numbers in between, which nobody who only watches can tell.
         var isLoose = false
 
@@ -55,29 +72,63 @@ struct EventWatch {
             while self.others.remove(self.floor + 1) != nil { self.floor += 1 }
         }
 
+        /// It was not sent after all.
+        mutating func remove(_ number: UInt64) {
+            if number <= self.floor {
+                if number < self.floor { self.others.formUnion(number + 1...self.floor) }
+                self.floor = number - 1
+            } else {
+                self.others.remove(number)
+            }
+        }
+
+        /// Those up to a number that are missing.
+        func holes(upTo last: UInt64) -> [UInt64] {
+            last <= self.floor ? [] : (self.floor + 1...last).filter { !self.others.contains($0) }
+        }
+
         func has(_ number: UInt64) -> Bool { number <= self.floor || self.others.contains(number) }
     }
 
     // Of this broker.
     private var records: [Key: Record] = [:]
-    private var numbers: [AppID: Numbers] = [:]
+    private var numbers: [Box: Numbers] = [:]
+    /// What is in an app's hands in a call, by the number of the launch.
+    private var calls: [UInt64: Call] = [:]
+    /// The call whose answer is taken now.
+    private var answeredCall: Set<Key> = []
     /// Acknowledged, and perhaps on the disk yet.
     private var settling: Set<Key> = []
     /// The answer that is taken now.
-    private var answer: (app: AppID, name: EventName)?
+    private var answer: (box: Box, name: EventName)?
+    /// And whether its app has what it names.
+    private var isHonest = false
 
     // Of all lives.
     /// Acknowledged, and on no disk any more.
     private var settled: Set<Key> = []
     /// On the disk, and neither had nor ended yet as far as was seen.
     private var owed: Set<Key> = []
+    /// What apps have read, and what they mean by a name: after a restart the same may be another event's.
+    private var had: Set<Key> = []
+    private var meanings: [Meaning: Key] = [:]
     /// What is wrong, first of all.
     private(set) var finding: String?
     /// What was seen, so that lives in which nothing happens are seen, too.
     private(set) var counts = Counts()
 
+    private struct Call {
+        var box: Box
+        let keys: [Key]
+        /// The numbers that the app was handed them under.
+        let sequences: [UInt64]
+        /// Numbers of which the app was told that it does not get them.
+        var missing: [UInt64]
+    }
+
     struct Counts: Equatable {
         var sent = 0
+        var handedOver = 0
         var again = 0
         var gaps = 0
         var acknowledged = 0
@@ -91,32 +142,46 @@ struct EventWatch {
     // MARK: On the way to the app
 
     /// A number is the next of its app, or was told before.
-    mutating func sent(_ event: Event, to app: AppID, at now: Timestamp) {
-        let key = Key(app, event)
+    mutating func sent(_ event: Event, to box: Box, at now: Timestamp) {
         self.counts.sent += 1
+        let key = self.goesOut(event, to: box, at: now)
+        let number = self.counts.sent
+        let first = self.records[key]?.first
+        self.records[key]?.first = first ?? number
+        self.records[key]?.last = number
+        if !event.isRedelivered || self.numbers[box]?.has(event.sequence) != true {
+            self.expect(event.sequence, box)
+            self.numbers[box, default: Numbers()].add(event.sequence)
+        }
+        if !event.wantsAck { self.owed.remove(key) }
+    }
+
+    private mutating func goesOut(_ event: Event, to box: Box, isCalled: Bool = false, at now: Timestamp) -> Key {
+        let (key, app) = (Key(box.app, event), box.app)
         if self.settled.contains(key) { self.find("\(app) \(event.sequence): acknowledged for good, and sent again") }
         if event.ends <= now { self.find("\(app) \(event.sequence): sent when it was too old") }
         var record = self.records[key] ?? Record(sequence: event.sequence, wantsAck: event.wantsAck)
         if record.isOver { self.find("\(app) \(event.sequence): sent after its end") }
-        if event.isRedelivered != record.isOut {
+        // What is called for may be what is on its way back yet.
+        if isCalled ? record.isOut && !event.isRedelivered : event.isRedelivered != record.isOut {
             self.find(
                 "\(app) \(event.sequence): redelivered is \(event.isRedelivered), sent \(record.sent) times before")
         }
         if event.isRedelivered { self.counts.again += 1 }
         if record.isRestored, record.sent == 0 { record.sequence = event.sequence }
         if record.sequence != event.sequence { self.find("\(app): \(record.sequence) is \(event.sequence) now") }
+        if let user = record.box?.user, user != box.user {
+            self.find("\(app) \(event.sequence): is user \(user)'s, and goes to another")
+        }
+        record.box = box
         record.sent += 1
         self.records[key] = record
-        if !event.isRedelivered {
-            self.expect(event.sequence, app)
-            self.numbers[app, default: Numbers()].add(event.sequence)
-        }
-        if !event.wantsAck { self.owed.remove(key) }
+        return key
     }
 
     /// All numbers before one were sent or told.
-    private mutating func expect(_ number: UInt64, _ app: AppID) {
-        let numbers = self.numbers[app] ?? Numbers()
+    private mutating func expect(_ number: UInt64, _ box: Box) {
+        let (app, numbers) = (box.app, self.numbers[box] ?? Numbers())
         if numbers.isLoose { return }
         if numbers.has(number) { self.find("\(app) \(number): sent or told before") }
         if numbers.floor + 1 < number {
@@ -125,50 +190,77 @@ struct EventWatch {
         }
     }
 
-    mutating func sent(_ mark: Mark, to app: AppID) {
+    mutating func sent(_ mark: Mark, to box: Box) {
         guard case .gap(let gap) = mark else { return }
         self.counts.gaps += 1
         let losses = gap.losses
         if UInt64(losses.dropped) + UInt64(losses.expired) + UInt64(losses.removed) != gap.last - gap.first + 1 {
-            self.find("\(app): \(gap) does not add up")
+            self.find("\(box.app): \(gap) does not add up")
         }
         for number in gap.first...gap.last {
-            self.expect(number, app)
-            self.numbers[app, default: Numbers()].add(number)
+            self.expect(number, box)
+            self.numbers[box, default: Numbers()].add(number)
         }
     }
 
     /// The app has a queue, whose last number is this one.
-    mutating func begin(_ app: AppID, last: UInt64) {
-        if last == 0 { self.numbers[app] = nil }
+    mutating func begin(_ box: Box, last: UInt64) {
+        guard last == 0 else { return }
+        self.numbers[box] = nil
+        // What it was called for went with the queue.
+        self.calls = self.calls.filter { $0.value.box != box }
+    }
+
+    /// What was nobody's is a user's now, who had a queue of his own, or had none.
+    mutating func passes(_ app: AppID, to user: UInt32, hadOwn: Bool) {
+        let nobodys = self.numbers.removeValue(forKey: Box(app: app, user: nil))
+        let box = Box(app: app, user: user)
+        if !hadOwn { self.numbers[box] = nobodys }
+        for (number, call) in self.calls where call.box == Box(app: app, user: nil) {
+            self.calls[number]?.box = box
+            // Behind his own they have other numbers.
+            if hadOwn { self.calls[number]?.missing = [] }
+        }
     }
 
     /// The queue of an app that reads is empty: it was told of all numbers.
-    mutating func isEmpty(_ app: AppID, last: UInt64) {
-        let numbers = self.numbers[app] ?? Numbers()
+    mutating func isEmpty(_ box: Box, last: UInt64) {
+        let (app, numbers) = (box.app, self.numbers[box] ?? Numbers())
         let floor = numbers.floor
         if floor < last, !numbers.isLoose {
             self.find("\(app): \(floor + 1) to \(last) were neither sent nor told, and nothing is left to tell")
         }
     }
 
+    /// An app reads an event.
+    mutating func reads(_ event: Event, _ app: AppID) {
+        self.had.insert(Key(app, event))
+        self.meanings[Meaning(app: app, sequence: event.sequence, epoch: event.epoch)] = Key(app, event)
+    }
+
     // MARK: On the way back
 
     /// Begins to watch what an answer does. Returns what it has to end.
-    mutating func begin(answer name: EventName, of app: AppID) -> [Key] {
-        self.answer = (app, name)
+    mutating func begin(answer name: EventName, of box: Box) -> [Key] {
+        self.answer = (box, name)
         let named = self.records.first {
-            $0.key.app == app && $0.value.sequence == name.sequence && $0.key.epoch == name.epoch
+            $0.value.box == box && $0.value.sequence == name.sequence && $0.key.epoch == name.epoch
         }
+        let meant = self.meanings[Meaning(app: box.app, sequence: name.sequence, epoch: name.epoch)]
+        self.isHonest = named.map { $0.key == meant } ?? false
         guard let target = named?.value, target.wantsAck, target.isOut, !target.isOver else { return [] }
+        // What was sent later, or not as a signal, it need not have; nor what another broker did not send, to which it may answer.
+        let order = target.first ?? 0
         return self.records.filter {
-            $0.key.app == app && $0.value.wantsAck && $0.value.isOut && !$0.value.isOver
-                && $0.value.sequence <= name.sequence
+            $0.value.box == box && $0.value.wantsAck && $0.value.isOut && !$0.value.isOver
+                && $0.value.sequence <= name.sequence && $0.value.first != nil && $0.value.last <= order
+                && (!target.isRestored || $0.value.isRestored)
         }.map(\.key)
     }
 
     mutating func endAnswer(_ due: [Key]) {
         self.answer = nil
+        self.isHonest = false
         for key in due where self.records[key]?.end != .acknowledged {
             self.find("\(key.app) \(self.records[key]?.sequence ?? 0): its acknowledgement was not taken")
         }
@@ -182,7 +274,11 @@ struct EventWatch {
         case .acknowledged:
             self.counts.acknowledged += 1
             if !record.isOut { self.find("\(app) \(event.sequence): acknowledged, and was never sent") }
-            if self.answer?.app != app || self.answer.map({ $0.name.sequence < event.sequence }) == true {
+            let isCovered = self.answer.map { $0.box.app == app && $0.name.sequence >= event.sequence } ?? false
+            if self.answer != nil, self.isHonest, !self.had.contains(key), !record.isRestored {
+                self.find("\(app) \(event.sequence): acknowledged, and the app never had it")
+            }
+            if !isCovered, !self.answeredCall.contains(key) {
                 self.find("\(app) \(event.sequence): acknowledged by nobody")
             }
             self.settling.insert(key)
@@ -194,44 +290,161 @@ struct EventWatch {
         record.end = end
         self.records[key] = record
         self.owed.remove(key)
+        // What was handed over under another number was not seen under this one.
+        for call in self.calls.values where end != .acknowledged {
+            guard let index = call.keys.firstIndex(of: key), call.sequences[index] != event.sequence else { continue }
+            self.numbers[record.box ?? call.box]?.remove(event.sequence)
+        }
+    }
+
+    // MARK: Calls
+
+    /// An app is handed events in the call that launches it: what waits for it, in order, and how many it does not get.
+    mutating func called(_ launch: Launch, _ handover: Handover, _ box: Box, at now: Timestamp) {
+        guard let last = handover.events.last?.sequence else { return }
+        var before: UInt64 = 0
+        var keys: [Key] = []
+        for event in handover.events {
+            self.counts.handedOver += 1
+            if event.sequence <= before { self.find("\(box.app) \(event.sequence): handed over behind \(before)") }
+            before = event.sequence
+            let key = self.goesOut(event, to: box, isCalled: true, at: now)
+            keys.append(key)
+            // What came before it as a signal may be lost with a connection.
+            self.records[key]?.first = nil
+            self.numbers[box, default: Numbers()].add(event.sequence)
+        }
+        let numbers = self.numbers[box] ?? Numbers()
+        let holes = numbers.holes(upTo: last)
+        if !numbers.isLoose, UInt64(holes.count) != handover.missing {
+            self.find("\(box.app): \(handover.missing) events are said to be missing before \(last), not \(holes)")
+        }
+        self.calls[launch.number] = Call(
+            box: box, keys: keys, sequences: handover.events.map(\.sequence), missing: holes)
+    }
+
+    /// Begins to watch what the answer to a call does.
+    mutating func begin(call launch: Launch) {
+        guard let call = self.calls[launch.number] else { return }
+        self.answeredCall = Set(call.keys)
+        for number in call.missing { self.numbers[call.box, default: Numbers()].add(number) }
+    }
+
+    mutating func endCall() { self.answeredCall = [] }
+
+    /// A call is over.
+    mutating func ended(_ launch: Launch, _ result: LaunchResult) {
+        guard let call = self.calls.removeValue(forKey: launch.number) else { return }
+        switch result {
+        case .needless: break
+        case .done:
+            for key in call.keys where self.records[key]?.isOver == false {
+                self.find("\(call.box.app) \(self.records[key]?.sequence ?? 0): answered in a call, and is not over")
+            }
+        case .failed(let failure):
+            // Whoever was not there has not seen it.
+            let isUnseen = failure == .unknown || failure == .notStarted
+            for (key, sequence) in zip(call.keys, call.sequences) {
+                guard var record = self.records[key] else { continue }
+                // What has another number by now has not been seen under that.
+                let isRenumbered = record.sequence != sequence
+                if isUnseen { record.sent -= 1 }
+                self.records[key] = record
+                guard record.isOver ? isUnseen && !isRenumbered : isUnseen || isRenumbered else { continue }
+                if isRenumbered || !record.isOut {
+                    self.numbers[record.isOver ? call.box : record.box ?? call.box]?.remove(record.sequence)
+                }
+            }
+        }
     }
 
     // MARK: The disk
 
+    /// An event is to outlive the broker: it is known whose it is, and under which number.
+    mutating func persists(_ stored: StoredEvent) {
+        let key = Key(stored.app, stored.event)
+        var record =
+            self.records[key] ?? Record(sequence: stored.event.sequence, wantsAck: stored.event.wantsAck)
+        if let user = record.box?.user, user != stored.user {
+            self.find("\(stored.app) \(stored.event.sequence): is user \(user)'s, and is kept for another")
+        }
+        let box = Box(app: stored.app, user: stored.user)
+        record.box = box
+        record.sequence = stored.event.sequence
+        // What is in the app's hands under another number.
+        if self.calls.values.contains(where: { $0.keys.contains(key) }) {
+            self.numbers[box, default: Numbers()].add(stored.event.sequence)
+        }
+        self.records[key] = record
+    }
+
+    /// An app has come: what was kept for it, and what was nobody's, is its own now, and nothing else.
+    mutating func handedOn(_ before: [StoredEvent], to box: Box, _ after: [StoredEvent]) {
+        let owned = Set(after.lazy.filter { $0.app == box.app && $0.user == box.user }.map { Key(box.app, $0.event) })
+        let kept = before.filter { $0.app == box.app && ($0.user == nil || $0.user == box.user) }
+        for stored in kept {
+            let key = Key(stored.app, stored.event)
+            if owned.contains(key) || self.records[key]?.isOver == true { continue }
+            if self.records[key].map({ !$0.wantsAck && $0.sent > 0 }) == true { continue }
+            self.find("\(box.app) \(stored.event.sequence): was kept for it, and is not there when it comes")
+        }
+        let known = Set(kept.lazy.map { Key($0.app, $0.event) })
+        if let other = owned.subtracting(known).first {
+            self.find("\(box.app): has \(other), which was not kept for it")
+        }
+    }
+
     /// All that was handed over is on the disk: these are, and the queues say that those are due.
     mutating func committed(_ rows: [StoredEvent], due: [StoredEvent]) {
-        let rows = Set(rows.map { Key($0.app, $0.event) })
-        let due = Set(due.lazy.filter { !$0.app.isAnonymous }.map { Key($0.app, $0.event) })
+        let rows = Set(rows.map { Row($0) })
+        let due = Set(due.lazy.filter { !$0.app.isAnonymous }.map { Row($0) })
         self.counts.committed += rows.count
         if let lost = due.subtracting(rows).first {
-            self.find("\(lost.app): is due for good, and not on the disk: \(lost)")
+            self.find("\(lost.key.app): is due for good, and not on the disk: \(lost)")
         }
-        if let left = rows.subtracting(due).first { self.find("\(left.app): is on the disk, and not due: \(left)") }
-        self.owed.formUnion(rows)
+        if let left = rows.subtracting(due).first {
+            self.find("\(left.key.app): is on the disk, and not due: \(left)")
+        }
+        self.owed.formUnion(rows.lazy.map(\.key))
         self.settled.formUnion(self.settling)
         self.settling = []
+    }
+
+    /// An event on the disk, and whose it is there.
+    private struct Row: Hashable {
+        let key: Key
+        let user: UInt32?
+
+        init(_ stored: StoredEvent) {
+            self.key = Key(stored.app, stored.event)
+            self.user = stored.user
+        }
     }
 
     /// The disk has lost all: nothing that was on it is owed.
     mutating func diskLost() { self.owed = [] }
 
-    /// What was on the disk is about to be taken in. These apps have given out numbers since.
-    mutating func restoring(_ events: [StoredEvent], numbered: Set<AppID>) {
+    /// What was on the disk is about to be taken in. These have given out numbers since; and these are here, whoever had what is
+    /// nobody's.
+    mutating func restoring(_ events: [StoredEvent], numbered: Set<Box>, here: [Box]) {
         self.counts.restored += events.count
-        let known = numbered.union(self.records.keys.map(\.app))
-        var taken: [AppID: Set<UInt64>] = [:]
+        let known = numbered.union(self.records.values.compactMap(\.box))
+        var taken: [Box: Set<UInt64>] = [:]
         for stored in events {
+            var box = Box(app: stored.app, user: stored.user)
+            if stored.user == nil, let other = here.first(where: { $0.app == stored.app }) { box = other }
             // What two brokers gave the same number gets another.
-            let isFirst = taken[stored.app, default: []].insert(stored.event.sequence).inserted
-            if known.contains(stored.app) || !isFirst {
-                self.numbers[stored.app, default: Numbers()].isLoose = true
+            let isFirst = taken[box, default: []].insert(stored.event.sequence).inserted
+            if known.contains(box) || !isFirst || box.user != stored.user {
+                self.numbers[box, default: Numbers()].isLoose = true
             } else {
                 // The numbers before it were the other broker's to tell.
-                self.numbers[stored.app, default: Numbers()].skip(to: stored.event.sequence)
+                self.numbers[box, default: Numbers()].skip(to: stored.event.sequence)
             }
             let key = Key(stored.app, stored.event)
             var record = self.records[key] ?? Record(sequence: stored.event.sequence, wantsAck: stored.event.wantsAck)
             record.isRestored = true
+            record.box = record.box ?? box
             self.records[key] = record
         }
     }
@@ -254,6 +467,8 @@ struct EventWatch {
     mutating func brokerEnds() {
         self.records = [:]
         self.numbers = [:]
+        self.calls = [:]
+        self.answeredCall = []
         self.settling = []
         self.answer = nil
     }

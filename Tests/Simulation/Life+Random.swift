@@ -2,11 +2,14 @@ import Randomness
 
 extension Life {
     /// Draws a life from a seed: always the same one.
-    package init(seed: UInt64, length: Int = 240) {
+    package init(seed: UInt64, length: Int = 210) {
         var random = SeededRandom(seed: seed)
         let habits = (0..<Setup.clients).map { _ in Habit.allCases.randomElement(using: &random) ?? .careful }
-        var steps = [Step(.begin), Step(.policy, Int.random(in: 0..<Setup.policies, using: &random))]
-        for client in 0..<Setup.clients { steps.append(Step(.start, client)) }
+        var steps = Setup.files.indices.filter { _ in random.chance(0.8) }.map { Step(.file, $0, 1) }
+        steps += [Step(.begin), Step(.policy, Int.random(in: 0..<Setup.policies, using: &random))]
+        for client in 0..<Setup.clients where client < Setup.firstLaunched || random.chance(0.3) {
+            steps.append(Step(.start, client))
+        }
         steps += [Step(.news), Step(.round), Step(.round)]
         while steps.count < length { steps += Self.next(habits, &random) }
         self.init(seed: seed, steps: steps)
@@ -43,7 +46,7 @@ extension Life {
     private static func next(_ habits: [Habit], _ random: inout SeededRandom) -> [Step] {
         let client = Int.random(in: 0..<Setup.clients, using: &random)
         func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
-        switch number(0...99) {
+        switch number(0...120) {
         case 0..<22:
             let many = random.chance(0.1)
             return [Step(.shake, number(18...50), many ? number(10...60) : number(1...3))]
@@ -58,7 +61,7 @@ extension Life {
         case 80..<84: return [Step(.state, client, number(0...4))]
         case 84..<87: return [Step(.policy, number(0...Setup.policies - 1))]
         case 87: return [Step(.kill)] + (random.chance(0.5) ? [Step(.pass, number(0...3_000))] : []) + [Step(.begin)]
-        case 88: return [Step(.tear), Step(.begin), Step(.news)]
+        case 88: return [Step(.tear, max(0, number(-2...2))), Step(.begin), Step(.news)]
         case 89: return [Step(.begin), Step(.news), Step(.round)]
         case 90: return [Step(.disk, number(0...2))]
         case 91: return [Step(.disk, 0)]
@@ -68,8 +71,45 @@ extension Life {
         case 95: return [Step(.sensor, number(0...1)), Step(.sensor, 1)]
         case 96: return [Step(.listen, client, number(0...3)), Step(.forget, client, number(0...3))]
         case 97: return [Step(.subscribe, client, number(0...1)), Step(.hear, client, 2)]
+        case 100..<109: return Self.launches(&random)
+        case 115..<121: return Self.tasks(&random)
+        case 109: return [Step(.file, number(0...1), number(0...2))]
+        case 110: return [Step(.push, number(Setup.firstLaunched...Setup.clients - 1))]
+        case 111..<114:
+            let launched = number(Setup.firstLaunched...Setup.clients - 1)
+            return [Step(.quit, launched), Step(.hear, launched, 100)]
         case 98: return random.chance(0.2) ? [Step(.wipe)] : [Step(.pause, 1), Step(.pass, 200), Step(.pause, 0)]
-        default: return [Step(.hear, client, number(1...9)), Step(.answer, client, number(0...1))]
+        default: return [Step(.hear, client, number(1...9)), Step(.answer, client, number(0...2))]
+        }
+    }
+
+    /// Background work of an app that may have some.
+    private static func tasks(_ random: inout SeededRandom) -> [Step] {
+        let client = Int.random(in: Setup.firstLaunched..<Setup.clients, using: &random)
+        let hear = Step(.hear, client, 100)
+        switch Int.random(in: 0...11, using: &random) {
+        case 0..<5:
+            return [Step(.submit, client, Int.random(in: 0...15, using: &random)), hear, Step(.write), Step(.news)]
+        case 5, 6: return [Step(.write), Step(.news), Step(.read, client, 100), Step(.finish, client, 0), hear]
+        case 7: return [Step(.finish, client, Int.random(in: 0...1, using: &random)), hear]
+        case 8: return [Step(.cancel, client, Int.random(in: 0...3, using: &random)), hear]
+        case 9: return [Step(.end, client)]
+        case 10: return [Step(.force, client), Step(.write), Step(.news)]
+        default: return [Step(.device, Int.random(in: 0...3, using: &random))]
+        }
+    }
+
+    /// A program that is launched does something.
+    private static func launches(_ random: inout SeededRandom) -> [Step] {
+        let client = Int.random(in: Setup.firstLaunched..<Setup.clients, using: &random)
+        let rise = Step(.rise, client)
+        switch Int.random(in: 0...9, using: &random) {
+        case 0..<3: return [rise]
+        case 3..<6: return [rise, Step(.hear, client, 100), Step(.work, client, 100), Step(.hear, client, 100)]
+        case 6: return [rise, Step(.hear, client, Int.random(in: 1...2, using: &random)), Step(.quit, client)]
+        case 7: return [Step(.program, client, Int.random(in: 0...3, using: &random)), rise]
+        case 8: return [Step(.program, client, 0)]
+        default: return [Step(.state, client, 3)]
         }
     }
 }

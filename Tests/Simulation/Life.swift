@@ -22,7 +22,7 @@ package struct Step: Equatable, Sendable {
         case read
         /// Reads so many, and answers as it goes.
         case work
-        /// Answers the last event that wants it; 1: passes it on.
+        /// Answers the last call or event that wants it; 1: passes it on, 2: refuses the call.
         case answer
         /// Answers an event that it does not have, so far beside the last.
         case lie
@@ -45,10 +45,30 @@ package struct Step: Equatable, Sendable {
         case wipe
         // The broker.
         case kill
-        /// It is killed when the disk has all, and before it hears of it.
+        /// It is killed when the disk has all (0), nothing (1) or the first transaction (2), and before it hears of it.
         case tear
         case begin
         case policy
+        // Launches.
+        /// There is such a version of an app file; 0: there is none.
+        case file
+        /// What a client's program does that is started: it comes up (0), is not known (1), dies (2) or hangs (3).
+        case program
+        /// What was to be started for a client does what it does.
+        case rise
+        /// Somebody wants a client's app launched.
+        case push
+        // Tasks.
+        /// A client hands in a task, or takes it back.
+        case submit, cancel
+        /// It is through with its task; 1: it breaks it off.
+        case finish
+        /// The user of a client's app ends it.
+        case end
+        /// Somebody wants a task of a client's app run now.
+        case force
+        /// Nobody uses the device (1), and it runs on its battery (2).
+        case device
     }
 
     package let kind: Kind

@@ -5,25 +5,36 @@ import Randomness
 
 /// What a life begins with: who the apps are, and the policies that may come into force.
 struct Setup {
-    static let clients = 5
+    static let clients = 8
     static let policies = 6
     /// Whose apps they are, in order; the first is also the broker's.
-    private static let owners: [UInt32] = [1_000, 1_000, 1_001, 1_002, 1_001]
-    static let users = Set(owners)
+    private static let owners: [UInt32] = [1_000, 1_000, 1_001, 1_002, 1_001, 1_001, 1_002, 1_000]
+    /// Root has what the system installs.
+    static let users = Set(owners + [UserShares.root])
     /// How long a group waits for its candidates.
     static let window = TimeSpan.milliseconds(350)
     /// What the first app may have, whichever policy is in force.
     static let quota = Quota(count: 20, period: .seconds(10), burst: 6)
+    /// How often the last app may be launched, whichever policy is in force.
+    static let wakeQuota = Quota(count: 12, period: .seconds(10), burst: 3)
     /// No event is of use for longer.
     static let longestLifespan = TimeSpan.seconds(60)
     static let sensor = SensorDescription(
         name: "accelerometer", channels: ["x", "y", "z"], unit: "g", range: 16, rates: [10, 25, 50, 100],
         source: "test", isSimulated: false)
 
-    /// The first has a quota; the last has no name.
-    static let apps = ["A", "B", "C", "D"].map { AppID("org.example.\($0)") } + [AppID("")]
+    /// The first has a quota; the fifth has no name. Those behind it are launched, and two of them have one name at two users.
+    static let apps = ["A", "B", "C", "D", "", "E", "E", "F"].map { AppID($0.isEmpty ? "" : "org.example.\($0)") }
+    /// From this one on they are launched.
+    static let firstLaunched = 5
 
     static func user(of client: Int) -> UInt32 { self.owners[client] }
+
+    /// Apps that may be installed, and whether the broker's user does that or the system.
+    static let files: [(app: AppID, isOfUser: Bool)] = [(apps[5], false), (apps[7], true)]
+
+    /// The detectors that a version of such a file has, by number.
+    static func detectors(ofFile version: Int) -> [Int] { version == 1 ? [0] : [1, 2] }
 
     let rules: [Policy]
 
@@ -56,9 +67,19 @@ struct Setup {
         let hasGroup = modes[index] != nil
         var settings = AppSettings()
         settings.queueBytes = bytes
+        settings.wakeTimeout = .seconds(4)
+        settings.grants = WordSet([.push, .fetch, .processing])
+        settings.refreshInterval = .seconds(3)
+        settings.refreshTime = .seconds(2)
+        settings.processingTime = .seconds(8)
+        settings.taskWindow = .seconds(1)
+        settings.discretion = .seconds(12)
         var limited = settings
         limited.quota = Self.quota
-        let rules = (0..<Self.clients).map { client in
+        var seldom = settings
+        seldom.wakeQuota = Self.wakeQuota
+        // One rule is for both of one name; the one for those without comes last, as it fits all.
+        let rules = [0, 1, 2, 3, 5, 7, 4].map { client in
             var conditions = Conditions()
             let app = Self.apps[client]
             if !app.isAnonymous { conditions.apps.any = [NamePattern(app.name)] }
@@ -66,14 +87,16 @@ struct Setup {
             let effect: Effect = index == 5 && client == 1 ? .deny : .allow
             return Rule(
                 name: "r\(client)", place: Place(file: "life.conf", line: 10 + client), conditions: conditions,
-                effect: effect, group: hasGroup ? group.name : nil, strength: client, terms: Self.terms(of: client))
+                effect: effect, group: hasGroup ? group.name : nil, strength: client,
+                terms: Self.terms(of: client, index))
         }
         return Policy(
-            otherwise: .deny, groups: hasGroup ? [group] : [], rules: rules, apps: [Self.apps[0]: limited],
+            otherwise: .deny, groups: hasGroup ? [group] : [], rules: rules,
+            apps: [Self.apps[0]: limited, Self.apps[7]: seldom],
             everyApp: settings)
     }
 
-    private static func terms(of client: Int) -> DeliveryTerms {
+    private static func terms(of client: Int, _ policy: Int) -> DeliveryTerms {
         var terms = DeliveryTerms()
         switch client {
         case 0:
@@ -93,6 +116,15 @@ struct Setup {
             terms.reliability = .ack
             terms.durability = .persistent
             terms.lifespan = .seconds(4)
+        case 5:
+            // One policy launches nobody.
+            terms.kind = policy == 3 ? .store : .wake
+            terms.reliability = .ack
+            terms.durability = .persistent
+            terms.lifespan = .seconds(45)
+        case 7:
+            terms.kind = .wake
+            terms.lifespan = .seconds(15)
         default: break
         }
         return terms

@@ -1,4 +1,5 @@
 import Arbitration
+import Background
 import BrokerCore
 import DBus
 import Motion
@@ -14,6 +15,17 @@ struct SimulatedConnection {
         case answer(EventName, Answer)
         /// Its library has answered a ping.
         case pong
+        /// It hands in a task, by number, takes one back, or is through with one.
+        case submit(Int)
+        case cancel(String)
+        case taskDone(Bool)
+        /// A run did not get to it, or it did not take it.
+        case taskLost(TaskOwner, UInt64)
+        /// It answers a call by which it was launched, or that is lost.
+        case called(Launch, Answer)
+        case notCalled(Launch, LaunchFailure)
+        /// The bus says that its name is there, which was asked for.
+        case started(SimulatedStart)
         /// The bus says that it is gone.
         case left
     }
@@ -23,6 +35,10 @@ struct SimulatedConnection {
         case registered
         case event(Event)
         case mark(Mark)
+        /// It is to begin a task of its user.
+        case runTask(TaskOwner, TaskRun, process: Int)
+        /// It is launched with these, by such a process of the broker.
+        case call(Launch, [Event], process: Int)
         case ping
         case brokerGone
         case brokerCame
@@ -46,13 +62,19 @@ struct SimulatedConnection {
         switch signal {
         case .event(let event): self.unread -= Self.size(event.bytes)
         case .mark: self.unread -= Self.size(Mark.bytes)
-        case .registered, .ping, .brokerGone, .brokerCame: break
+        case .registered, .call, .runTask, .ping, .brokerGone, .brokerCame: break
         }
         return signal
     }
 
     /// What a signal counts for, as who sends it counts.
     static func size(_ bytes: Int) -> Int { bytes + PacedSender.overhead }
+}
+
+/// A program that the bus was asked to start.
+struct SimulatedStart {
+    let launch: Launch
+    let handover: Handover
 }
 
 /// A connection that events go to: sends as `PacedSender` does while it may ping.

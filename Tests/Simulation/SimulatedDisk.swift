@@ -1,9 +1,10 @@
 import Arbitration
+import Background
 import BrokerCore
 import Journal
 import Motion
 
-/// What is on the disk, and how well that does. A transaction is on it whole, or not at all.
+/// What is on the disk, and how well that does. A transaction is on it whole, or not at all: it is synced before that is said.
 struct SimulatedDisk {
     enum Mood: Int {
         case well, failing, silent
@@ -11,6 +12,9 @@ struct SimulatedDisk {
 
     var mood = Mood.well
     private(set) var rows: [DueEvent.Key: DueEvent] = [:]
+    private(set) var tasks: [TaskChanges.Key: TaskRecord] = [:]
+    /// Whose apps their users ended.
+    private(set) var terminated: Set<TaskOwner> = []
     /// Up to where epochs may have been given out.
     private var reserved: UInt64 = 0
     /// How often all of it was lost.
@@ -27,6 +31,13 @@ struct SimulatedDisk {
         for (key, event) in changes.events { self.rows[key] = event }
     }
 
+    mutating func commit(_ changes: TaskChanges) {
+        for (key, record) in changes.tasks { self.tasks[key] = record }
+        for (owner, isTerminated) in changes.terminated {
+            if isTerminated { self.terminated.insert(owner) } else { self.terminated.remove(owner) }
+        }
+    }
+
     /// Reserves epochs from here on, and says where they begin.
     mutating func reserve(_ count: UInt64, from floor: UInt64) -> UInt64 {
         let first = max(self.reserved, floor)
@@ -37,6 +48,8 @@ struct SimulatedDisk {
     /// Loses all events. That epochs are lost is another story: the journal and the wall clock have them, too.
     mutating func wipe() {
         self.rows = [:]
+        self.tasks = [:]
+        self.terminated = []
         self.losses += 1
     }
 }
@@ -48,11 +61,19 @@ struct SimulatedStore {
         case epochs(UInt64)
         case restored([DueEvent])
         case persisted([DueEvent])
+        case restoredTasks([TaskRecord], [TaskOwner])
+        case tasksKept(upTo: UInt64)
         case forgotten
+        case failed
     }
 
     private var waiting = WaitingDue()
     private var taken = DueChanges()
+    private var tasks = TaskChanges()
+    private var takenTasks = TaskChanges()
+    private var lastTask: UInt64 = 0
+    /// What is handed over does not get to the disk, as was said.
+    private(set) var isFailing = false
     private var news: [News] = []
     private var isRestored = false
     /// Where epochs must not begin before, until they are reserved.
@@ -86,6 +107,13 @@ struct SimulatedStore {
         if !self.isRestored {
             self.isRestored = true
             self.news.append(.restored(disk.due))
+            let tasks = disk.tasks.values.sorted {
+                ($0.owner, $0.request.earliest, $0.request.identifier)
+                    < ($1.owner, $1.request.earliest, $1.request.identifier)
+            }
+            if !tasks.isEmpty || !disk.terminated.isEmpty {
+                self.news.append(.restoredTasks(tasks, disk.terminated.sorted()))
+            }
         }
         guard let floor = self.floor else { return }
         self.floor = nil
@@ -95,21 +123,56 @@ struct SimulatedStore {
     mutating func keep(_ event: DueEvent, again: Bool = false) { self.waiting.add(event, isKnown: again) }
     mutating func forget(_ event: DueEvent) { self.waiting.remove(event) }
 
+    // MARK: Tasks
+
+    /// Returns the number of the change.
+    mutating func keep(_ record: TaskRecord) -> UInt64 {
+        self.lastTask += 1
+        self.tasks.keep(record, self.lastTask)
+        return self.lastTask
+    }
+
+    mutating func forget(_ owner: TaskOwner, _ identifier: String) {
+        self.lastTask += 1
+        self.tasks.forget(owner, identifier, self.lastTask)
+    }
+
+    mutating func keep(_ owner: TaskOwner, isTerminated: Bool) {
+        self.lastTask += 1
+        self.tasks.setTerminated(owner, isTerminated, self.lastTask)
+    }
+
+    // MARK: The writer
+
     /// The writer has a turn. Returns whether all that was handed over is on the disk.
-    mutating func work(on disk: inout SimulatedDisk) -> Bool {
+    ///
+    /// - Parameter last: After how many transactions power fails: the next one is torn, and nothing of it is there later.
+    mutating func work(on disk: inout SimulatedDisk, upTo last: Int = .max) -> Bool {
         if disk.mood == .silent { return false }
         self.waiting.take(into: &self.taken)
+        self.takenTasks.merge(self.tasks)
+        self.tasks = TaskChanges()
         guard disk.mood == .well else {
             self.waiting.setTaken(self.taken.count)
+            if !self.isFailing { self.news.append(.failed) }
+            self.isFailing = true
             return false
         }
+        self.isFailing = false
         let wasLost = self.losses != disk.losses
         self.open(&disk)
+        if last < 1 { return false }
         disk.commit(self.taken)
         let kept = self.taken.events.values.compactMap { $0 }
         self.taken = DueChanges()
         self.waiting.setTaken(0)
         if !kept.isEmpty { self.news.append(.persisted(kept)) }
+        if last < 2 { return false }
+        if !self.takenTasks.isEmpty {
+            disk.commit(self.takenTasks)
+            self.news.append(.tasksKept(upTo: self.takenTasks.last))
+            self.takenTasks = TaskChanges()
+        }
         return !wasLost
     }
 
@@ -117,8 +180,8 @@ struct SimulatedStore {
     var isHeard: Bool {
         self.news.allSatisfy { news in
             switch news {
-            case .restored, .forgotten: false
-            case .epochs, .persisted: true
+            case .restored, .restoredTasks, .forgotten: false
+            case .epochs, .persisted, .tasksKept, .failed: true
             }
         }
     }

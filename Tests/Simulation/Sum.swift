@@ -3,6 +3,7 @@ extension Simulator {
     package struct Sum: Equatable, Sendable {
         package enum Count: Int, CaseIterable, Sendable {
             case lives, steps, verdicts, sent, again, gaps, acknowledged, otherEnds, committed, restored
+            case launches, launched, launchesFailed, handedOver, submitted, runs, done, runEnds, tasksRestored
             // Verdicts by the stage that decided.
             case identity, alive, rule, limits, group, delivery
         }
@@ -23,6 +24,16 @@ extension Simulator {
             self[.otherEnds] = events.otherEnds
             self[.committed] = events.committed
             self[.restored] = events.restored
+            self[.launches] = world.launches.counts.begun
+            self[.launched] = world.launches.counts.done
+            self[.launchesFailed] = world.launches.counts.failed
+            self[.handedOver] = events.handedOver
+            let tasks = world.tasks.counts
+            self[.submitted] = tasks.submitted
+            self[.runs] = tasks.run
+            self[.done] = tasks.done
+            self[.runEnds] = tasks.ended
+            self[.tasksRestored] = tasks.restored
             for (stage, count) in world.verdicts.stages.enumerated() {
                 self.counts[Count.identity.rawValue + stage] = count
             }

@@ -1,4 +1,5 @@
 import Arbitration
+import Background
 import BrokerCore
 import DBus
 import Journal
@@ -10,7 +11,7 @@ import Motion
 /// `RegistrationLink` and `PacedSender`.
 struct World {
     /// An app's program, as far as it remembers.
-    private struct Client {
+    struct Client {
         /// Its connection to the bus, while it runs.
         var connection: Int?
         /// That and those of before from which the broker has not heard all.
@@ -19,14 +20,29 @@ struct World {
         var last: EventName?
         /// Events that want an answer and have none.
         var unanswered: [EventName] = []
+        /// Calls by which it is launched that have none, and what it was handed in them.
+        var calls: [(launch: Launch, events: [EventName])] = []
+        /// A task of its user that it does.
+        var task: (owner: TaskOwner, run: TaskRun)?
+        /// What its program does when it is started.
+        var program = 0
     }
 
+    /// Whether nobody uses the device, and what it runs on.
+    var device = 0
+
     /// A process of the broker. Its core cannot be copied, and a world can.
-    private final class Process {
+    final class Process {
         var core: Broker
         var store: SimulatedStore
         var peers: [AppHandle: SimulatedPeer] = [:]
         var handles: [Int: AppHandle] = [:]
+        /// Apps that exist also while they are not on the bus.
+        var installed: [AppID: AppHandle] = [:]
+        /// Programs that the bus was asked to start.
+        var starts: [SimulatedStart] = []
+        /// Changes of tasks that are on their way to the disk, by the number that it gave them.
+        var keptTasks: [(number: UInt64, owner: TaskOwner, revision: UInt64)] = []
         /// Who waits for the disk to say whose apps are; `nil`: nobody need.
         var parked: [Int]? = []
         var timer: Timestamp?
@@ -43,24 +59,36 @@ struct World {
         }
     }
 
-    private let setup: Setup
-    private var now = Timestamp(microseconds: 1_000_000)
+    let setup: Setup
+    var now = Timestamp(microseconds: 1_000_000)
     /// What the wall clock is ahead, in µs.
     private var wallOffset: Int64 = 1_700_000_000_000_000
     private var disk = SimulatedDisk()
-    private var process: Process?
+    var process: Process?
     /// Registrations wait so long and no longer.
     private var diskDeadline: Timestamp?
-    private var clients = [Client](repeating: Client(), count: Setup.clients)
-    private var connections: [SimulatedConnection] = []
+    var clients = [Client](repeating: Client(), count: Setup.clients)
+    var connections: [SimulatedConnection] = []
     private var isSensorThere = true
     private var lastSample = Timestamp.zero
     private var actions: [BrokerAction] = []
-    private var returned: [BrokerAction] = []
-    private(set) var events = EventWatch()
+    var returned: [BrokerAction] = []
+    var events = EventWatch()
     private(set) var verdicts = VerdictWatch()
-    private var usage = UsageWatch()
+    var launches = LaunchWatch()
+    var tasks = TaskWatch()
+    /// Tasks that somebody wanted run, whatever they wait for.
+    var forced: Set<TaskWatch.Name> = []
+    /// How long the system has slept, in µs.
+    private(set) var slept: Int64 = 0
+    /// The state of each app that is on the bus, before what is being performed.
+    var states: [AppHandle: AppState] = [:]
+    var usage = UsageWatch()
+    /// The version of each app file that is there; 0: none.
+    var files = [Int](repeating: 0, count: Setup.files.count)
     private var steps = 0
+    /// How many processes of the broker there were.
+    var processes = 0
     private var ownFinding: String?
 
     /// How long registrations wait for the disk.
@@ -69,11 +97,14 @@ struct World {
     init(_ setup: Setup) { self.setup = setup }
 
     /// What is wrong.
-    var finding: String? { self.ownFinding ?? self.events.finding ?? self.verdicts.finding ?? self.usage.finding }
+    var finding: String? {
+        self.ownFinding ?? self.events.finding ?? self.verdicts.finding ?? self.launches.finding ?? self.tasks.finding
+            ?? self.usage.finding
+    }
 
-    private var wall: Int64 { self.now.microseconds + self.wallOffset }
+    var wall: Int64 { self.now.microseconds + self.wallOffset }
 
-    private mutating func find(_ what: String) { self.ownFinding = self.ownFinding ?? what }
+    mutating func find(_ what: String) { self.ownFinding = self.ownFinding ?? what }
 
     // MARK: Steps
 
@@ -86,6 +117,7 @@ struct World {
         case .sleep:
             self.input(.life(.sleep(true)))
             self.now = self.now + .milliseconds(Int64(step.a))
+            self.slept += 1_000 * Int64(step.a)
             self.input(.life(.sleep(false)))
             self.pass(.zero)
         case .jump: self.wallOffset += Int64(step.a) * 1_000
@@ -96,7 +128,7 @@ struct World {
         case .quit: self.quit(client)
         case .read: self.read(client, step.b, answers: false)
         case .work: self.read(client, step.b, answers: true)
-        case .answer: self.answer(client, step.b != 0 ? .pass : .consume)
+        case .answer: self.answer(client, step.b == 1 ? .pass : .consume, refuses: step.b == 2)
         case .lie: self.lie(client, step.b)
         case .subscribe: self.say(client, .subscribe(since: step.b != 0 ? self.clients[client].last : nil))
         case .listen:
@@ -116,10 +148,25 @@ struct World {
             self.events.diskLost()
         case .kill: self.kill()
         case .tear:
-            self.write()
+            if step.a == 0 { self.write() } else { _ = self.process?.store.work(on: &self.disk, upTo: step.a - 1) }
             self.kill()
         case .begin: self.begin()
         case .policy: self.setPolicy(step.a)
+        case .file: self.setFile(step.a, version: step.b)
+        case .program: self.clients[client].program = step.b
+        case .rise: self.rise(client)
+        case .push: self.input(.push(Setup.apps[client]))
+        case .submit: self.say(client, .submit(step.b))
+        case .cancel: self.say(client, .cancel(Self.declared[max(0, min(step.b, Self.declared.count - 1))]))
+        case .finish: self.finishTask(client, isSuccess: step.b == 0)
+        case .end:
+            if self.process != nil {
+                self.task(.terminated(TaskOwner(Setup.apps[client], user: Setup.user(of: client))))
+            }
+        case .force: self.forceTasks(of: TaskOwner(Setup.apps[client], user: Setup.user(of: client)))
+        case .device:
+            self.device = step.a
+            self.tellDevice()
         }
         self.check()
     }
@@ -134,6 +181,9 @@ struct World {
         var core = Broker(policy: self.setup.rules[0], epoch: epoch, keeper: Setup.user(of: 0))
         core.keepSteps()
         self.process = Process(core: core, store: store)
+        self.processes += 1
+        self.installFiles()
+        self.tellDevice()
         if self.isSensorThere { self.input(.sensorAppeared(Setup.sensor)) }
         for index in self.connections.indices where self.connections[index].isOpen {
             self.connections[index].hear(.brokerCame)
@@ -147,6 +197,8 @@ struct World {
         self.diskDeadline = nil
         self.events.brokerEnds()
         self.verdicts.brokerEnds()
+        self.launches.brokerEnds()
+        self.tasks.brokerEnds()
         self.usage.brokerEnds()
         for index in self.connections.indices {
             self.connections[index].toBroker = []
@@ -155,19 +207,37 @@ struct World {
         }
     }
 
+    /// Performs what came back when there was nothing else to perform.
+    mutating func performReturned() {
+        swap(&self.actions, &self.returned)
+        self.perform()
+        self.follow()
+    }
+
     @discardableResult
-    private mutating func input(_ input: BrokerInput) -> BrokerAnswer? {
+    mutating func input(_ input: BrokerInput) -> BrokerAnswer? {
+        self.tellClock()
         let answer = try? self.process?.core.apply(input, at: self.now, &self.actions)
         self.perform()
         self.follow()
         return answer
     }
 
+    /// The wall clock is told before whatever tasks may go by it.
+    private mutating func tellClock() {
+        guard self.process?.core.awaited().wallClock == true else { return }
+        let clock = BrokerInput.task(.clock(self.wallTime - self.now))
+        _ = try? self.process?.core.apply(clock, at: self.now, &self.actions)
+    }
+
     /// Sees to what follows an input.
     private mutating func follow() {
         guard let due = self.process?.core.due() else { return }
         self.process?.isCleaning = due.isCleaning
-        if due.hasSteps, let steps = self.process?.core.takeSteps() { self.verdicts.take(steps) }
+        if due.hasSteps, let steps = self.process?.core.takeSteps() {
+            self.verdicts.take(steps)
+            self.launches.take(steps)
+        }
         guard let tick = due.tick else { return }
         if let timer = self.process?.timer, timer <= tick { return }
         self.process?.timer = tick
@@ -187,6 +257,8 @@ struct World {
             }
             self.process?.timer = nil
             self.input(.tick)
+            self.launches.check(at: self.now)
+            self.tasks.checkTime(awake: self.awake)
         }
         self.now = end
     }
@@ -211,13 +283,22 @@ struct World {
         case .deliver(let app, let event): self.deliver(event, to: app)
         case .mark(let app, let mark): self.deliver(mark, to: app)
         // Nobody would come back for what a client without a name gets.
-        case .persist(let event): if !event.app.isAnonymous { self.keep(event) }
+        case .persist(let event):
+            guard !event.app.isAnonymous else { break }
+            self.events.persists(event)
+            self.keep(event)
         case .forget(let event):
             let due = self.due(event)
             if !event.app.isAnonymous { self.process?.store.forget(due) }
         case .ended(let app, _, let event, let end): self.events.ended(event, of: app, end, at: self.now)
         case .keep(let record): self.verdicts.keep(record)
-        case .availability, .life, .session, .task, .failed, .launch, .launchEnded, .launchGivenUp, .clip: break
+        case .launch(let launch, let handover): self.launch(launch, handover)
+        case .launchEnded(let launch, let result):
+            self.launches.end(launch, result, at: self.now)
+            self.events.ended(launch, result)
+        case .life(let app, .changed(let change)): self.states[app] = change.to
+        case .task(let effect): self.perform(effect)
+        case .availability, .life, .session, .failed, .launchGivenUp, .clip: break
         }
     }
 
@@ -225,24 +306,25 @@ struct World {
         guard let peer = self.process?.peers[app] else {
             return self.find("\(event.sequence) is sent to app \(app.index), which was never there")
         }
-        guard let id = self.process?.core.registry[app]?.id else {
+        guard let box = self.box(of: app) else {
             // It has left with this very input: what goes is lost like all that it has not read.
             let id = Setup.apps[self.connections[peer.connection].client]
-            return id.isAnonymous ? () : self.events.sent(event, to: id, at: self.now)
+            let box = EventWatch.Box(app: id, user: Setup.user(of: self.connections[peer.connection].client))
+            return id.isAnonymous ? () : self.events.sent(event, to: box, at: self.now)
         }
         if self.process?.core.isHeld(app) == false, self.offer(event.bytes, .event(event), to: app, peer.connection) {
-            self.process?.core.sent(app, event)
-            self.events.sent(event, to: id, at: self.now)
+            self.process?.core.sent(app, event, &self.returned)
+            self.events.sent(event, to: box, at: self.now)
         } else {
             _ = try? self.process?.core.apply(.unsent(app, event), at: self.now, &self.returned)
         }
     }
 
     private mutating func deliver(_ mark: Mark, to app: AppHandle) {
-        guard let id = self.process?.core.registry[app]?.id, let peer = self.process?.peers[app] else { return }
+        guard let box = self.box(of: app), let peer = self.process?.peers[app] else { return }
         if self.process?.core.isHeld(app) == false, self.offer(Mark.bytes, .mark(mark), to: app, peer.connection) {
             self.process?.core.sent(app, mark)
-            self.events.sent(mark, to: id)
+            self.events.sent(mark, to: box)
         } else {
             _ = try? self.process?.core.apply(.unsentMark(app, mark), at: self.now, &self.returned)
         }
@@ -307,26 +389,43 @@ struct World {
 
     // MARK: Clients
 
-    private mutating func start(_ client: Int) {
-        guard self.clients[client].connection == nil else { return }
+    mutating func start(_ client: Int) {
+        guard self.connect(client) else { return }
+        self.say(client, .register)
+    }
+
+    /// A program takes its name, if nobody has it.
+    mutating func connect(_ client: Int) -> Bool {
+        guard self.owner(of: Setup.apps[client]) == nil, self.clients[client].connection == nil else { return false }
         let lines = self.clients[client].lines.filter { !self.connections[$0].toBroker.isEmpty }
         self.clients[client].lines = lines + [self.connections.count]
         self.clients[client].connection = self.connections.count
         self.connections.append(SimulatedConnection(client: client))
-        self.say(client, .register)
+        return true
     }
 
-    private mutating func quit(_ client: Int) {
+    mutating func quit(_ client: Int) {
         guard let connection = self.clients[client].connection else { return }
         self.say(client, .left)
+        // The bus answers for whoever is gone.
+        let unread = self.connections[connection].toClient.compactMap { signal -> Launch? in
+            guard case .call(let launch, _, self.processes) = signal else { return nil }
+            return launch
+        }
+        for launch in self.clients[client].calls.map(\.launch) + unread { self.say(client, .notCalled(launch, .left)) }
+        for case .runTask(let owner, let run, self.processes) in self.connections[connection].toClient {
+            self.say(client, .taskLost(owner, run.revision))
+        }
         self.clients[client].connection = nil
+        self.clients[client].task = nil
         self.clients[client].unanswered = []
+        self.clients[client].calls = []
         self.connections[connection].isOpen = false
         self.connections[connection].toClient = []
     }
 
     /// Without a broker the bus refuses.
-    private mutating func say(_ client: Int, _ message: SimulatedConnection.Message) {
+    mutating func say(_ client: Int, _ message: SimulatedConnection.Message) {
         guard let connection = self.clients[client].connection, self.process != nil else { return }
         self.connections[connection].say(message)
     }
@@ -341,18 +440,39 @@ struct World {
                 self.say(client, .subscribe(since: self.clients[client].last))
                 self.say(client, .listen(self.clients[client].detectors.sorted()))
             case .event(let event):
+                self.events.reads(event, Setup.apps[client])
                 guard event.wantsAck else { continue }
                 self.clients[client].unanswered.append(EventName(sequence: event.sequence, epoch: event.epoch))
-                if answers { self.answer(client, .consume) }
-            case .mark: break
+                if answers { self.answerEvents(client, .consume) }
+            case .call(let launch, let events, self.processes):
+                for event in events { self.events.reads(event, Setup.apps[client]) }
+                let names = events.map { EventName(sequence: $0.sequence, epoch: $0.epoch) }
+                self.clients[client].calls.append((launch, names))
+                while answers, !self.clients[client].calls.isEmpty { self.answer(client, .consume) }
+            case .runTask(let owner, let run, self.processes):
+                self.clients[client].task = (owner, run)
+                if answers { self.finishTask(client, isSuccess: true) }
+            case .call, .runTask, .mark: break
             case .ping: self.say(client, .pong)
-            case .brokerGone: self.clients[client].unanswered = []
+            case .brokerGone:
+                self.clients[client].unanswered = []
+                self.clients[client].calls = []
+                self.clients[client].task = nil
             case .brokerCame: self.say(client, .register)
             }
         }
     }
 
-    private mutating func answer(_ client: Int, _ answer: Answer) {
+    private mutating func answer(_ client: Int, _ answer: Answer, refuses: Bool = false) {
+        if let (launch, events) = self.clients[client].calls.popLast() {
+            if refuses { return self.say(client, .notCalled(launch, .refused)) }
+            self.clients[client].last = events.last ?? self.clients[client].last
+            return self.say(client, .called(launch, answer))
+        }
+        self.answerEvents(client, answer)
+    }
+
+    private mutating func answerEvents(_ client: Int, _ answer: Answer) {
         guard let name = self.clients[client].unanswered.last else { return }
         self.clients[client].unanswered = []
         self.clients[client].last = name
@@ -367,7 +487,7 @@ struct World {
         self.say(client, .answer(name, .consume))
     }
 
-    private mutating func tell(_ client: Int, _ state: Int) {
+    mutating func tell(_ client: Int, _ state: Int) {
         let states: [AppState?] = [nil, .foreground, .background, .suspended, .inactive]
         guard let app = self.handle(of: client) else { return }
         self.input(.life(.told(app, states[max(0, min(state, 4))])))
@@ -406,7 +526,14 @@ struct World {
         switch message {
         case .register: self.register(connection)
         case .left: self.leave(connection)
-        case .listen, .forget, .subscribe, .answer, .pong:
+        case .called(let launch, let answer):
+            self.events.begin(call: launch)
+            self.input(.answered(launch, answer))
+            self.events.endCall()
+        case .notCalled(let launch, let failure): self.input(.failed(launch, failure))
+        case .started(let start): self.started(start, connection)
+        case .taskLost(let owner, let run): self.task(.failed(owner, run: run))
+        case .listen, .forget, .subscribe, .answer, .pong, .submit, .cancel, .taskDone:
             guard let app = self.process?.handles[connection] else { return }
             self.take(message, of: app, connection)
         }
@@ -414,7 +541,10 @@ struct World {
 
     private mutating func take(_ message: SimulatedConnection.Message, of app: AppHandle, _ connection: Int) {
         switch message {
-        case .register, .left: break
+        case .register, .left, .called, .notCalled, .started, .taskLost: break
+        case .submit(let number): self.submit(number, of: app, Setup.apps[self.connections[connection].client])
+        case .cancel(let identifier): self.task(.cancel(app, identifier))
+        case .taskDone(let isSuccess): self.task(.done(app, isSuccess: isSuccess))
         case .listen(let numbers):
             if self.input(.addDetectors(app, numbers.map(Setup.detector))) != nil { self.usage.added(numbers, by: app) }
         case .forget(let number):
@@ -430,8 +560,8 @@ struct World {
     }
 
     private mutating func watchAnswer(_ name: EventName?, of app: AppHandle, _ body: (inout World) -> Void) {
-        guard let name, let id = self.process?.core.registry[app]?.id else { return body(&self) }
-        let due = self.events.begin(answer: name, of: id)
+        guard let name, let box = self.box(of: app) else { return body(&self) }
+        let due = self.events.begin(answer: name, of: box)
         body(&self)
         self.events.endAnswer(due)
     }
@@ -450,33 +580,51 @@ struct World {
         guard self.process?.handles[connection] == nil else { return }
         // Whoever had the name before has lost it; the bus's word on that may still be under way.
         let client = self.connections[connection].client
-        let others = self.process?.handles.keys.filter { self.connections[$0].client == client } ?? []
-        for other in others { self.leave(other) }
-        let used = Set(self.process?.handles.values.map { $0 } ?? [])
-        guard let index = (0..<UInt32(64)).first(where: { !used.contains(AppHandle($0)) }),
+        // Another user's program has the name by now.
+        if let owner = self.owner(of: app), self.connections[owner].client != client { return }
+        let others = self.process?.handles.keys.filter {
+            let other = self.connections[$0].client
+            return other == client || !app.isAnonymous && Setup.apps[other] == app
+        }
+        for other in (others ?? []).sorted() { self.leave(other) }
+        self.readFile(of: app)
+        guard let handle = self.process?.installed[app] ?? self.freeHandle,
             let policy = self.process?.core.arbiter.policy
         else { return }
-        let handle = AppHandle(index)
+        let user = Setup.user(of: client)
+        let wasNobodys = self.box(of: handle).map { $0.user == nil } ?? true
+        // What is kept of a broker must not be held while it changes, or it would be copied.
+        let isWatched = client >= Setup.firstLaunched
+        let before = isWatched ? self.process?.core.mailboxes.durableEvents ?? [] : []
+        let hadOwn =
+            self.process?.core.mailboxes.absentBoxes.contains { $0.app == app && $0.user == user } ?? false
         let limit = EventQueue.busShare(of: policy.settings(for: app).queueBytes)
         self.process?.handles[connection] = handle
         self.process?.peers[handle] = SimulatedPeer(connection, limit: limit)
-        let user = Setup.user(of: client)
         self.usage.registered(handle, of: user)
+        if wasNobodys { self.events.passes(app, to: user, hadOwn: hadOwn) }
+        self.launches.came(app, of: user)
         self.input(.register(handle, app, AppEntrance(), user: user))
         self.connections[connection].hear(.registered)
-        guard let id = self.process?.core.registry[handle]?.id, let queue = self.process?.core.mailboxes[handle] else {
-            return self.find("\(app) may not register")
-        }
+        self.states[handle] = self.process?.core.arbiter.facts(of: handle)?.state
+        guard let box = self.box(of: handle), let mailboxes = self.process?.core.mailboxes,
+            let queue = mailboxes[handle]
+        else { return self.find("\(app) may not register") }
+        if isWatched { self.events.handedOn(before, to: box, mailboxes.durableEvents) }
         self.process?.peers[handle]?.kept = queue.bytes
-        self.events.begin(id, last: queue.lastSequence)
+        self.events.begin(box, last: queue.lastSequence)
+        self.task(.came(handle))
     }
 
-    private mutating func leave(_ connection: Int) {
+    mutating func leave(_ connection: Int) {
         self.process?.parked?.removeAll { $0 == connection }
         guard let app = self.process?.handles[connection] else { return }
         self.usage.left(app)
-        self.input(.leave(app))
         self.process?.handles[connection] = nil
+        self.input(.leave(app))
+        if self.process?.core.registry[app]?.isInstalled == true, let id = self.process?.core.registry[app]?.id {
+            self.process?.installed[id] = app
+        }
         self.process?.peers[app] = nil
         self.input(.clean)
     }
@@ -520,11 +668,12 @@ struct World {
     }
 
     /// The writer has a turn.
-    private mutating func write() {
-        guard let process = self.process, process.store.work(on: &self.disk) else { return }
+    private mutating func write(compares: Bool = true) {
+        guard let process = self.process, process.store.work(on: &self.disk), compares else { return }
         // What was there before it is due as soon as that is heard.
         guard process.store.isHeard else { return }
         self.events.committed(self.disk.rows.values.map { self.stored($0) }, due: process.core.mailboxes.durableEvents)
+        self.tasks.committed(Array(self.disk.tasks.values), self.disk.terminated, process.core.work.tasks)
     }
 
     private mutating func takeNews() {
@@ -534,7 +683,14 @@ struct World {
             case .epochs(let first): self.process?.core.skipEpochs(upTo: first)
             case .restored(let due): self.restore(due.map { self.stored($0) })
             case .persisted(let due): for event in due { self.input(.persisted(self.stored(event))) }
+            case .restoredTasks(let records, let terminated): self.restoreTasks(records, terminated)
+            case .tasksKept(let number): self.tasksKept(upTo: number)
+            case .failed:
+                self.releaseTasks()
+                self.performReturned()
+                self.admitParked()
             case .forgotten:
+                self.storeTasksAgain()
                 for event in self.process?.core.mailboxes.durableEvents ?? [] where !event.app.isAnonymous {
                     self.keep(event, again: true)
                 }
@@ -545,11 +701,10 @@ struct World {
     private mutating func restore(_ events: [StoredEvent]) {
         // Apps are known first, and then what is due to them.
         self.admitParked()
-        let numbered = self.process?.handles.values.compactMap { app -> AppID? in
-            guard let queue = self.process?.core.mailboxes[app], queue.lastSequence > 0 else { return nil }
-            return self.process?.core.registry[app]?.id
-        }
-        self.events.restoring(events, numbered: Set(numbered ?? []))
+        let apps = Set(self.handles.map(\.1) + (self.process?.installed.values.map { $0 } ?? []))
+        let numbered = apps.filter { (self.process?.core.mailboxes[$0]?.lastSequence ?? 0) > 0 }
+        self.events.restoring(
+            events, numbered: Set(numbered.compactMap { self.box(of: $0) }), here: apps.compactMap { self.box(of: $0) })
         self.input(.restored(events))
         self.events.restored(events, due: self.process?.core.mailboxes.durableEvents ?? [])
     }
@@ -559,33 +714,45 @@ struct World {
     private mutating func check() {
         guard let mailboxes = self.process?.core.mailboxes, let registry = self.process?.core.registry else { return }
         for (connection, app) in self.handles {
-            guard let queue = mailboxes[app], let id = registry[app]?.id else {
+            guard let queue = mailboxes[app], let known = registry[app] else {
                 self.find("the app of connection \(connection) has no queue")
                 continue
+            }
+            let id = known.id
+            if queue.bytes != queue.keptBytes {
+                self.find("\(id): \(queue.bytes) bytes are counted of \(queue.keptBytes)")
             }
             // What was sent stays when the limit sinks, and becomes no more.
             let most = max(queue.limit, self.process?.peers[app]?.kept ?? 0)
             if queue.bytes < 0 || queue.bytes > most { self.find("\(id): keeps \(queue.bytes) bytes of \(most)") }
             self.process?.peers[app]?.kept = queue.bytes
+            // What is in its hands in a call ends with that.
+            if self.launches.isCalled(id) { continue }
             if queue.unacknowledgedCount > EventQueue.creditWindow {
                 self.find("\(id): \(queue.unacknowledgedCount) events are out")
             }
             if queue.waitingCount + queue.unacknowledgedCount > 0, queue.deadline == nil {
                 self.find("\(id): nothing would end what is kept")
             }
-            if queue.isIdle { self.events.isEmpty(id, last: queue.lastSequence) }
+            if queue.isIdle { self.events.isEmpty(EventWatch.Box(app: id, user: known.user), last: queue.lastSequence) }
         }
         // A book that is wrong stays so.
         self.steps += 1
-        if self.steps.isMultiple(of: 8) { self.checkUsage() }
+        guard self.steps.isMultiple(of: 4) else { return }
+        if let tasks = self.process?.core.work.tasks { self.tasks.check(tasks) }
+        self.checkUsage(all: self.steps.isMultiple(of: 8))
     }
 
     /// What went since is still held until that is cleaned up.
-    private mutating func checkUsage() {
+    private mutating func checkUsage(all: Bool) {
         guard let process = self.process, !process.isCleaning else { return }
-        let here = Set(self.handles.compactMap { process.core.registry[$0.1]?.id })
-        let kept = process.core.mailboxes.durableEvents.filter { !here.contains($0.app) }
-        self.usage.check(process.core.usage, kept: kept, absent: Setup.clients - here.count)
+        let (mailboxes, registry) = (process.core.mailboxes, process.core.registry)
+        let apps = Set(self.handles.map(\.1) + process.installed.values)
+        let held = apps.reduce(0) { $0 + (registry[$1]?.detectors.count ?? 0) }
+        let atWork = process.core.sensing.detectorCount
+        if atWork != held { self.find("\(held) detectors are registered, and \(atWork) are at work") }
+        // Most is not counted here.
+        self.usage.check(all ? process.core.usage : registry.usage + mailboxes.usage, mailboxes)
     }
 
     // MARK: In the end
@@ -594,7 +761,10 @@ struct World {
     mutating func finish() {
         self.disk.mood = .well
         self.begin()
-        for client in self.clients.indices { self.start(client) }
+        for client in self.clients.indices {
+            self.clients[client].program = 0
+            self.start(client)
+        }
         self.quieten()
         for client in self.clients.indices { self.tell(client, 0) }
         self.quieten()
@@ -604,31 +774,43 @@ struct World {
                 "app \(app.index) reads and answers, and \(queue.waitingCount) events wait, \(queue.unacknowledgedCount) are out"
             )
         }
-        if (self.process?.handles.count ?? 0) != Setup.clients { self.find("not all apps could register") }
+        if (self.process?.handles.count ?? 0) != Set(Setup.apps).count { self.find("not all apps could register") }
         self.check()
         self.verdicts.end()
         for client in self.clients.indices { self.quit(client) }
         self.quieten()
         self.pass(Setup.longestLifespan + .seconds(60))
+        // Those come back who were launched for what was left.
+        self.quieten()
+        for client in self.clients.indices { self.quit(client) }
         self.quieten()
         self.events.end()
-        self.checkUsage()
+        self.finishTasks()
+        for client in self.clients.indices { self.quit(client) }
+        self.quieten()
+        if let tasks = self.process?.core.work.tasks { self.tasks.end(tasks) }
+        if let launches = self.process?.core.arbiter.launches { self.launches.end(launches) }
+        for file in self.files.indices { self.setFile(file, version: 0) }
+        self.quieten()
+        self.checkUsage(all: true)
         if let usage = self.process?.core.usage { self.usage.end(usage) }
         if self.disk.rows.isEmpty == false { self.find("the disk keeps \(self.disk.rows.count) events for ever") }
         if let timer = self.process?.timer { self.find("nothing is left to do, and the broker wakes up at \(timer)") }
     }
 
     /// All read, answer and write until nothing is under way; and then time passes, and once more.
-    private mutating func quieten() {
+    mutating func quieten() {
         for span in [TimeSpan.seconds(3), .zero] {
             for _ in 0..<150 {
                 self.answerClaim()
+                for client in self.clients.indices { self.rise(client) }
                 self.round()
-                self.write()
+                self.write(compares: false)
                 self.takeNews()
                 self.pass(.milliseconds(20))
                 if self.isCalm { break }
             }
+            self.write()
             self.pass(span)
         }
     }
@@ -636,6 +818,7 @@ struct World {
     private var isCalm: Bool {
         guard let process = self.process, process.parked == nil else { return false }
         return self.connections.allSatisfy { $0.toBroker.isEmpty && $0.toClient.isEmpty }
+            && process.starts.isEmpty
             && process.handles.values.allSatisfy { process.core.mailboxes[$0]?.isIdle == true }
     }
 }

@@ -19,6 +19,7 @@ import Testing
         let least: [(Simulator.Sum.Count, Int)] = [
             (.verdicts, 1_000), (.sent, 500), (.again, 20), (.gaps, 10), (.acknowledged, 100), (.otherEnds, 100),
             (.committed, 100), (.restored, 10), (.limits, 10), (.group, 10), (.rule, 10), (.alive, 1),
+            (.launches, 100), (.launched, 20), (.handedOver, 100), (.submitted, 5), (.runs, 5),
         ]
         for (count, number) in least { #expect(sum[count] >= number, "\(count): \(sum.words)") }
     }

@@ -330,6 +330,14 @@ struct Apps: Sendable {
         return effects
     }
 
+    /// A launch failed: an app that has come by itself meanwhile, and can receive, is sent what there is, and not called again.
+    mutating func leaveAlone(_ launch: Launch) {
+        for app in self.handles(of: launch.app, launch.user) {
+            guard let entry = self[app], entry.facts.state.canReceive else { continue }
+            self.launches.withdraw(entry.id, of: entry.user) { if case .motion = $0 { true } else { false } }
+        }
+    }
+
     /// Whoever is on the bus need not be started for its tasks, and whoever can receive need not be launched for motion.
     ///
     /// Returns whether it can receive again, and nothing launches it any more.

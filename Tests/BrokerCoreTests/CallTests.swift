@@ -1,0 +1,216 @@
+import Arbitration
+import Motion
+import Testing
+
+@testable import BrokerCore
+
+/// What is in an app's hands in a call while it comes by itself, reads and acknowledges, and while what it was called for ends.
+@Suite struct CallTests {
+    private func bench() -> QueueBench {
+        var bench = QueueBench(isSubscribed: false)
+        bench.add(.ack, lifespan: 60_000, kind: .wake)
+        bench.perform { _ = $0.beginCall(at: $1, &$2) }
+        return bench
+    }
+
+    // MARK: Queues
+
+    /// Whoever acknowledges what came later has not had what it was to be called for.
+    @Test func anAcknowledgementCoversNothingOfACall() {
+        var bench = self.bench()
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.add(.ack, lifespan: 60_000, kind: .wake)
+        #expect(bench.take() == ["caught up 1", "send 2"])
+        #expect(bench.ack(2) == .taken)
+        #expect(bench.take() == ["2 S5.acknowledged"])
+        bench.perform { $0.callFailed(.silent, at: $1, &$2) }
+        bench.add(.ack, lifespan: 60_000, kind: .wake)
+        _ = bench.take()
+        bench.pass(to: 1)
+        #expect(bench.ack(3) == .taken)
+        #expect(bench.ended.map(\.event.sequence) == [2, 1, 3])
+    }
+
+    /// And not what went out behind it, because its call had failed.
+    @Test func anAcknowledgementCoversNothingThatWentLater() {
+        var bench = self.bench()
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.add(.ack, lifespan: 60_000, kind: .wake)
+        bench.perform { $0.callFailed(.silent, at: $1, &$2) }
+        bench.pass(to: 1)
+        #expect(bench.take() == ["caught up 1", "send 2", "send 1 again"])
+        #expect(bench.ack(2) == .taken)
+        #expect(bench.take() == ["2 S5.acknowledged"])
+        #expect(bench.ack(1) == .taken)
+        #expect(bench.take() == ["1 S5.acknowledged"])
+    }
+
+    /// What another broker sent may be answered to this one, on a connection on which newer events of lower numbers were sent.
+    @Test func anAnswerToWhatAnotherBrokerSentCoversNothingNew() throws {
+        var other = QueueBench()
+        other.add(.ack, lifespan: 60_000, kind: .store, .persistent)
+        var bench = QueueBench()
+        bench.add(.ack, lifespan: 60_000)
+        for event in other.persisted { bench.perform { $0.restore(event, at: $1, &$2) } }
+        bench.pass(to: 1)
+        #expect(bench.take() == ["send 1", "send 2 again"])
+        #expect(bench.ack(2, epoch: 1) == .taken)
+        #expect(bench.take() == ["forget 2", "2 S5.acknowledged"])
+        #expect(bench.ack(1) == .taken)
+        #expect(bench.take() == ["1 S5.acknowledged"])
+    }
+
+    /// It became another's while it was handed over, and then nobody was there: the app is told of it.
+    @Test(arguments: [(LaunchFailure.notStarted, true), (.unknown, true), (.silent, false), (.left, false)])
+    func whatEndsInACallThatNobodyHadIsTold(_ failure: LaunchFailure, _ isTold: Bool) {
+        var bench = self.bench()
+        bench.perform { $0.remove(epoch: 1, at: $1, &$2) }
+        bench.perform { $0.callFailed(failure, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["1 S5.removed"] + (isTold ? ["gap 1-1 0/0/1"] : []) + ["caught up 1"])
+    }
+
+    /// What the call said of what is missing is not said again, whatever became of what it was handed.
+    @Test func whatACallToldIsNotToldAgain() {
+        var bench = QueueBench(isSubscribed: false)
+        bench.add(.ack, lifespan: 1, kind: .wake)
+        bench.add(.ack, lifespan: 60_000, kind: .wake)
+        bench.pass(to: 1)
+        var missing: UInt64 = 0
+        bench.perform { missing = $0.beginCall(at: $1, &$2).missing }
+        #expect(missing == 1)
+        bench.perform { $0.remove(epoch: 2, at: $1, &$2) }
+        bench.perform { $0.callAnswered(at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["1 S5.expired", "2 S5.removed", "caught up 2"])
+    }
+
+    /// Behind what its user had, what was nobody's has another number, which nobody has seen.
+    @Test func whatEndsUnderANewNumberIsTold() {
+        var nobodys = self.bench()
+        nobodys.perform { $0.callFailed(.silent, at: $1, &$2) }
+        var bench = QueueBench(isSubscribed: false)
+        bench.add(.ack, lifespan: 60_000, kind: .store)
+        bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
+        bench.add(.ack, lifespan: 60_000, kind: .store)
+        bench.perform { $0.end(.dropped, &$2) { $0.event.sequence == 2 } }
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["2 S5.queue-full", "send 1", "gap 2-2 1/0/0", "send 3", "caught up 3"])
+    }
+
+    /// What was on its way when its app left comes back, and keeps nothing from whoever comes next.
+    @Test func whatComesBackFromWhoLeftHoldsNothing() {
+        var bench = QueueBench()
+        bench.room = 0
+        // Both were on their way in one step, before the app was gone.
+        var actions: [QueueAction] = []
+        let stored = Self.event(kind: .store)
+        bench.queue.detach(&actions)
+        bench.queue.takeBack(stored, at: bench.time, &actions)
+        bench.queue.takeBack(.caughtUp(CaughtUp(last: 1)))
+        #expect(!bench.queue.isHeld && bench.queue.waitingCount == 1)
+        bench.queue.takeBack(Self.event(kind: .live), at: bench.time, &actions)
+        #expect(bench.queue.waitingCount == 1 && actions.last == .ended(Self.event(kind: .live), .removed))
+        bench.room = nil
+        bench.perform { $0.listen(at: $1, &$2) }
+        #expect(bench.take() == ["send 7", "gap 8-8 0/0/1"])
+    }
+
+    /// What was on its way twice, and came back, is there once.
+    @Test func whatComesBackTwiceIsThereOnce() {
+        var bench = QueueBench()
+        bench.add(.ack, lifespan: 60_000)
+        bench.pass(to: 1_000)
+        #expect(bench.take() == ["send 1", "send 1 again"])
+        var actions: [QueueAction] = []
+        for event in bench.sent { bench.queue.takeBack(event, at: bench.time, &actions) }
+        #expect(bench.queue.waitingCount == 1 && bench.queue.bytes == bench.queue.keptBytes && actions.isEmpty)
+        bench.read()
+        #expect(bench.take() == ["send 1"])
+    }
+
+    /// Its app left and is called for it, before it comes back: it stays in the call.
+    @Test func whatComesBackIntoACallStaysThere() {
+        var bench = QueueBench()
+        bench.add(.ack, lifespan: 1_000, kind: .wake)
+        bench.perform { queue, _, actions in queue.detach(&actions) }
+        bench.perform { _ = $0.beginCall(at: $1, &$2) }
+        var actions: [QueueAction] = []
+        for event in bench.sent { bench.queue.takeBack(event, at: bench.time, &actions) }
+        #expect(bench.queue.isCalled && bench.queue.waitingCount == 0 && actions.isEmpty)
+        bench.perform { $0.callFailed(.notStarted, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["send 1", "send 1", "caught up 1"])
+    }
+
+    /// What was another's before it came back was never seen.
+    @Test func whatComesBackAfterItsEndIsTold() {
+        var bench = QueueBench()
+        bench.add(.ack, lifespan: 60_000)
+        bench.perform { $0.remove(epoch: 1, at: $1, &$2) }
+        var actions: [QueueAction] = []
+        for event in bench.sent { bench.queue.takeBack(event, at: bench.time, &actions) }
+        #expect(bench.queue.waitingCount == 0 && actions.isEmpty)
+        bench.read()
+        #expect(bench.take() == ["send 1", "1 S5.removed", "gap 1-1 0/0/1"])
+    }
+
+    private static func event(kind: DeliveryKind) -> Event {
+        var terms = DeliveryTerms()
+        terms.kind = kind
+        let content = EventContent(
+            sequence: kind == .store ? 7 : 8, epoch: 1, generation: 1, time: .zero, detector: "d", peak: 1,
+            isSimulated: false, isClipped: false)
+        return Event(content, terms, ends: .zero + .seconds(60))
+    }
+
+    // MARK: The whole
+
+    private func waking(_ reliability: Reliability) throws -> (Bench, AppHandle, Launch) {
+        var terms = DeliveryTerms()
+        terms.kind = .wake
+        terms.reliability = reliability
+        terms.lifespan = .seconds(60)
+        let rule = Rule(name: "wake", place: Place(file: "test.conf", line: 1), effect: .allow, terms: terms)
+        var bench = Bench(policy: Policy(rules: [rule]))
+        try bench.install(0, "org.example.A", [Bench.planar("jolt", 2, rest: "0ms")], user: 7, payer: 7)
+        bench.feed([2.5])
+        let launch = bench.take().compactMap { if case .launch(let launch, _) = $0 { launch } else { nil } }.first
+        return (bench, AppHandle(0), try #require(launch))
+    }
+
+    /// Whoever came by itself meanwhile is sent what it could not be called for, at once, and is not called again.
+    @Test func whoCameByItselfIsSentWhatItCouldNotBeCalledFor() throws {
+        var (bench, app, launch) = try self.waking(.ack)
+        try bench.core.register(app, AppID("org.example.A"), AppEntrance(), user: 7, at: bench.now, &bench.actions)
+        _ = try bench.subscribe(app)
+        _ = bench.take()
+        bench.fail(launch, .refused)
+        #expect(bench.events.map(\.1.sequence) == [1] && bench.events.map(\.1.isRedelivered) == [true])
+        #expect(bench.core.arbiter.launches.waiting == 0)
+        _ = bench.take()
+        bench.tick(after: 1)
+        #expect(!bench.take().contains { if case .launch = $0 { true } else { false } })
+    }
+
+    /// It ends when it has gone out, and not when it was about to.
+    @Test func whatComesBackHasNotEnded() throws {
+        var (bench, app, launch) = try self.waking(.bestEffort)
+        bench.fail(launch, .notStarted)
+        try bench.core.register(app, AppID("org.example.A"), AppEntrance(), user: 7, at: bench.now, &bench.actions)
+        _ = try bench.subscribe(app)
+        let first = try #require(bench.events.first?.1)
+        _ = bench.take()
+        bench.core.unsent(app, first, at: bench.now, &bench.actions)
+        #expect(Self.ends(&bench).isEmpty)
+        bench.core.room(app, 10_000, at: bench.now, &bench.actions)
+        let again = try #require(bench.events.first?.1)
+        #expect(Self.ends(&bench).isEmpty)
+        bench.core.sent(app, again, &bench.actions)
+        #expect(Self.ends(&bench) == [.sent])
+    }
+
+    private static func ends(_ bench: inout Bench) -> [EventEnd] {
+        bench.take().compactMap { if case .ended(_, _, _, let end) = $0 { end } else { nil } }
+    }
+}

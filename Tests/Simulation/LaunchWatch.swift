@@ -1,0 +1,160 @@
+import Arbitration
+import BrokerCore
+import Motion
+
+/// Knows who is launched: nobody who is there, few at once, not again at once after a failure, and each launch ends once.
+struct LaunchWatch {
+    private struct Flight {
+        let launch: Launch
+        let begun: Timestamp
+        /// Its app has come to the bus since.
+        var isUp: Bool
+    }
+
+    private struct Name: Hashable {
+        let app: AppID
+        let user: UInt32?
+    }
+
+    private struct Rest {
+        var failures: Int
+        var notBefore: Timestamp
+    }
+
+    struct Counts: Equatable {
+        var begun = 0
+        var done = 0
+        var failed = 0
+    }
+
+    private var flights: [UInt64: Flight] = [:]
+    private var rests: [Name: Rest] = [:]
+    /// What wakes took of what the last app is given, and when.
+    private var woken: [Timestamp] = []
+    /// What is wrong, first of all.
+    private(set) var finding: String?
+    private(set) var counts = Counts()
+
+    private mutating func find(_ what: String) { self.finding = self.finding ?? what }
+
+    mutating func brokerEnds() {
+        self.flights = [:]
+        self.rests = [:]
+        self.woken = []
+    }
+
+    /// Whether an app has events in its hands in a call, perhaps.
+    func isCalled(_ app: AppID) -> Bool { self.flights.values.contains { $0.launch.app == app } }
+
+    /// What the launches that are under way have begun with, in order.
+    var underWay: [Launch] { self.flights.values.map(\.launch).sorted { $0.number < $1.number } }
+
+    // MARK: What happens
+
+    /// A launch begins.
+    ///
+    /// - Parameters:
+    ///   - isThere: An app that is meant is on the bus.
+    ///   - canReceive: And it can be sent events.
+    mutating func begin(_ launch: Launch, isThere: Bool, canReceive: Bool, at now: Timestamp) {
+        self.counts.begun += 1
+        if let other = self.flights.values.first(where: { $0.launch.app == launch.app }) {
+            self.find("\(launch.app) is launched by \(launch.number) while \(other.launch.number) is under way")
+        }
+        if self.flights[launch.number] != nil { self.find("launch \(launch.number) begins twice") }
+        if launch.isCold == isThere {
+            self.find("\(launch.app) is \(isThere ? "" : "not ")there, and is \(launch.isCold ? "started" : "resumed")")
+        }
+        switch launch.reason {
+        case .motion: if canReceive { self.find("\(launch.app) can be sent events, and is launched for them") }
+        case .task: if isThere { self.find("\(launch.app) is there, and is started for a task") }
+        case .push: break
+        }
+        let name = Name(app: launch.app, user: launch.user)
+        if let rest = self.rests[name], now < rest.notBefore {
+            self.find("\(launch.app) is launched at \(now), and rests until \(rest.notBefore)")
+        }
+        self.flights[launch.number] = Flight(launch: launch, begun: now, isUp: isThere)
+        let starting = self.flights.values.count { $0.launch.isCold && !$0.isUp }
+        if starting > Launches.mostColdStarts { self.find("\(starting) apps are being started") }
+    }
+
+    /// An app has come to the bus.
+    mutating func came(_ app: AppID, of user: UInt32) {
+        for (number, flight) in self.flights
+        where flight.launch.app == app && (flight.launch.user == nil || flight.launch.user == user) {
+            self.flights[number]?.isUp = true
+        }
+    }
+
+    /// A launch is over.
+    mutating func end(_ launch: Launch, _ result: LaunchResult, at now: Timestamp) {
+        guard let flight = self.flights.removeValue(forKey: launch.number) else {
+            // It was called off before anybody was called.
+            if result != .needless { self.find("launch \(launch.number) of \(launch.app) ends, and never began") }
+            return
+        }
+        let name = Name(app: launch.app, user: launch.user)
+        switch result {
+        case .needless: self.find("launch \(launch.number) of \(launch.app) was called, and is called off")
+        case .done:
+            self.counts.done += 1
+            self.rests[name] = nil
+        case .failed(let failure):
+            self.counts.failed += 1
+            if failure == .silent, now < flight.begun + launch.timeout {
+                self.find("\(launch.app) had not all its time, and is said to be silent")
+            }
+            let old = self.rests[name]
+            // Older failures may be forgotten when it has been left alone for so long.
+            let isRecent = old.map { flight.begun < $0.notBefore + Launches.longestBackOff } ?? false
+            let failures = isRecent ? (old?.failures ?? 0) + 1 : 1
+            let pause = min(
+                Launches.longestBackOff.microseconds, Launches.firstBackOff.microseconds << Int64(min(failures - 1, 6)))
+            self.rests[name] = Rest(failures: failures, notBefore: now + TimeSpan(microseconds: pause))
+        }
+    }
+
+    /// Time passed, and the broker has had its turn.
+    mutating func check(at now: Timestamp) {
+        for flight in self.flights.values where flight.begun + flight.launch.timeout < now {
+            self.find("launch \(flight.launch.number) of \(flight.launch.app) has had its time, and is not over")
+        }
+    }
+
+    /// What was decided: however one looks at a stretch of time, no more wakes were spent than the quota gives.
+    mutating func take(_ steps: [ArbiterStep]) {
+        for step in steps {
+            for decision in step.decisions {
+                guard case .deliver(let delivery) = decision, delivery.route == .wake, delivery.id == Setup.apps[7]
+                else { continue }
+                self.spend(max(delivery.hit.time, self.woken.last ?? delivery.hit.time))
+            }
+        }
+    }
+
+    private mutating func spend(_ time: Timestamp) {
+        let quota = Setup.wakeQuota
+        self.woken.append(time)
+        for (index, first) in self.woken.enumerated() {
+            let surplus = Int64(self.woken.count - index - quota.burst)
+            guard surplus > 0 else { break }
+            if surplus * quota.period.microseconds > Int64(quota.count) * (time - first).microseconds {
+                self.find("\(self.woken.count - index) launches from \(first) to \(time) are beyond the quota")
+            }
+        }
+        if self.woken.count > 64 { self.woken.removeFirst() }
+    }
+
+    // MARK: In the end
+
+    /// Nobody waits for anything any more.
+    mutating func end(_ launches: Launches) {
+        if let flight = self.flights.values.first {
+            self.find("launch \(flight.launch.number) of \(flight.launch.app) never ended")
+        }
+        if launches.inFlight > 0 || launches.waiting > 0 {
+            self.find("nothing is due, and \(launches.inFlight) launches are under way, \(launches.waiting) wait")
+        }
+    }
+}
