@@ -284,7 +284,9 @@ package struct AppTasks: Sendable {
         switch self.current?.stage {
         case nil: break
         case .keeping, .launching: self.putBack(into: &effects)
-        case .running: self.end(.terminated, isTriedAgain: true, at: now, into: &effects)
+        case .running:
+            let isTriedAgain = self.current.map { $0.record.attempt < Self.mostAttempts } ?? false
+            self.end(.terminated, isTriedAgain: isTriedAgain, at: now, into: &effects)
         }
     }
 

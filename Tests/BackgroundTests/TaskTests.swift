@@ -524,6 +524,22 @@ struct TaskBoard {
         #expect(board.take() == ["A opened", "launch A sync", "run A sync #2"])
     }
 
+    /// Also what its user breaks off is begun three times at most.
+    @Test func whatItsUserBreaksOffAgainAndAgainIsGivenUp() {
+        var board = TaskBoard()
+        _ = board.refresh()
+        for attempt in 1...3 as ClosedRange<Int64> {
+            let second = 1_000 * attempt
+            board.pass(second)
+            board.terminate(second + 1)
+            board.left(second + 1)
+            board.open(second + 2)
+        }
+        #expect(board.take().contains("A sync terminated"))
+        board.pass(from: 4_000, to: 100_000)
+        #expect(board.take().isEmpty)
+    }
+
     @Test func whatWasNotBegunYetWaitsAsBefore() {
         var board = TaskBoard()
         _ = board.refresh()
