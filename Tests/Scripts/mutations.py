@@ -23,7 +23,8 @@ MUTATIONS = [
         "Sources/BrokerCore/EventQueue+Answers.swift",
         "                $0.attempts > 0 && !$0.isCalled && $0.event.sequence <= name.sequence\n"
         "                    && $0.course.isCovered(by: course)\n",
-        "                $0.event.sequence <= name.sequence + 1\n",
+        "                $0.event.sequence <= name.sequence + 1\n"
+        "                    && ($0.course.isCovered(by: course) || !$0.isCalled)\n",
     ),
     (
         "late-window",
@@ -75,17 +76,12 @@ MUTATIONS = [
         "            guard let entry = self[app], !entry.facts.state.canReceive else { continue }\n",
     ),
     (
-        "held-by-who-left",
-        "Sources/BrokerCore/EventQueue+Answers.swift",
-        "    private mutating func hold() { self.isHeld = self.isSubscribed }\n",
-        "    private mutating func hold() { self.isHeld = true }\n",
-    ),
-    (
         "acknowledged-call",
         "Sources/BrokerCore/EventQueue+Answers.swift",
         "                $0.attempts > 0 && !$0.isCalled && $0.event.sequence <= name.sequence\n"
         "                    && $0.course.isCovered(by: course)\n",
-        "                $0.attempts > 0 && $0.event.sequence <= name.sequence\n",
+        "                $0.attempts > 0 && $0.event.sequence <= name.sequence\n"
+        "                    && ($0.course.isCovered(by: course) || $0.attempts > 0)\n",
     ),
     (
         "nobodys-for-good",
@@ -98,12 +94,6 @@ MUTATIONS = [
         "Sources/Background/AppTasks.swift",
         "current.stage == .keeping, current.record.revision == revision else { return }",
         "current.stage == .keeping else { return }",
-    ),
-    (
-        "task-without-end",
-        "Sources/Background/AppTasks.swift",
-        "        if ends <= now.awake {\n            self.fail(.silent, at: now, into: &effects)\n",
-        "        if ends + .seconds(1) <= now.awake {\n            self.fail(.silent, at: now, into: &effects)\n",
     ),
     (
         "kept-task",
