@@ -168,10 +168,14 @@ struct RuleLinter {
                 .redundant, at: rule.place, "\(LintNotes.named(rule)) changes nothing after \(names)\(more)",
                 advice: "remove it")
         } else {
+            // A rule from outside stands behind those of the device that have a lower one.
+            let isBehind = others.allSatisfy { $0.priority < rule.priority }
             self.notes.find(
                 .shadowed, at: rule.place,
                 "\(LintNotes.named(rule)) never decides: \(names)\(more) match all it matches",
-                advice: "give it a higher Priority, or remove it")
+                advice: isBehind
+                    ? "what the device itself says goes first, whatever the Priority: have it said there, or remove it"
+                    : "give it a higher Priority, or remove it")
         }
     }
 }

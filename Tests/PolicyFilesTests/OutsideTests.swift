@@ -24,6 +24,16 @@ import Testing
         #expect(try self.rules(reading) == ["high", "low", "first", "last"])
     }
 
+    /// Whoever has such a rule refused is not told to raise what does not count.
+    @Test(arguments: [("Priority=9\n", "whatever the Priority"), ("", "higher Priority")])
+    func whatHelpsARuleThatNeverDecides(_ priority: String, _ advice: String) throws {
+        let reading = self.read(
+            "[Rule all]\nThen=allow\n", "[Rule calm]\n\(priority)WhenPreset=shake\nThen=deny\n")
+        let found = PolicyLinter.check(reading)
+        let error = try #require(found.first { $0.check == .shadowed }, "\(found)")
+        #expect(error.advice.contains(advice), "\(error)")
+    }
+
     /// Users go first, and the built-in policy beside what comes from outside.
     @Test func itsRulesAreTriedBehindUsersOwn() throws {
         let reading = self.read(
