@@ -193,6 +193,7 @@ package struct JournalTrack: Sendable {
         self.live.remove(at: index)
         return true
     }
+
     package mutating func takePast() -> JournalRow? { self.past.isEmpty ? nil : self.past.removeFirst() }
 
     /// Whether a row may have been sent before.

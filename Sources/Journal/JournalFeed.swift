@@ -143,15 +143,13 @@ package struct JournalFeed: ~Copyable {
     package borrowing func has(
         _ app: String, epoch: UInt64, sequence: UInt64, upTo row: Int64
     ) throws(JournalFailure) -> Bool {
-        do throws(StoreError) {
+        try self.attempt { _ throws(StoreError) in
             defer { self.one.reset() }
             try self.one.bind(1, app)
             try self.one.bind(2, Int64(clamping: sequence))
             try self.one.bind(3, Int64(clamping: epoch))
             try self.one.bind(4, row)
             return try self.one.step()
-        } catch {
-            throw JournalFailure(description: error.description)
         }
     }
 
