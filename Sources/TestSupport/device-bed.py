@@ -14,7 +14,8 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
     spoil DEVICE ATTRIBUTE        makes each reading of an attribute fail as on a bus that stumbles: EIO, from the kernel itself
     heal DEVICE ATTRIBUTE TEXT    makes it readable again
     event DEVICE ACTION           tells udev's listeners of something
-    pipe NODE                     turns a node into a pipe, which "write NODE HEX" fills and "close NODE" ends
+    pipe NODE                     turns a node into a pipe, which "write NODE HEX" fills and "close NODE" ends; or makes it, for a
+                                  device that is added later: whoever hears of that finds the pipe
     ioctl FILE                    answers ioctls as a record says
     input NODE HOW [AXIS=LEAST,MOST,RESOLUTION …]   answers what an input device is asked: its axes at 0, its switches open. HOW
                                   is "asked" for one that tells its state and nothing else of itself, or "followed"
@@ -86,6 +87,9 @@ class Bed:
         for value in values:
             name, _, content = value.partition("=")
             text = text.replace(f"@{name}@", content)
+        # What is a pipe already is left as it is.
+        lines = text.splitlines(keepends=True)
+        text = "".join(line for line in lines if not (line.startswith("N: ") and "/dev/" + line[3:].partition("=")[0] in self.pipes))
         # An addition of several devices is told as such: the description is whole before anybody hears of it.
         self.testbed.add_from_string(text)
 
@@ -119,7 +123,9 @@ class Bed:
 
     def pipe(self, node):
         path = self.root + node
-        os.unlink(path)
+        if os.path.exists(path):
+            os.unlink(path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         os.mkfifo(path)
         # Opened for both, so that neither side ever waits for the other.
         self.pipes[node] = os.open(path, os.O_RDWR | os.O_NONBLOCK)

@@ -87,7 +87,7 @@ extension EndToEnd.Devices {
             "remove \(Self.imu)", "remove /devices/platform/imu/trigger0", "close /dev/iio:device3")
         try self.until("accelerometer_2d2", is: "absent", on: stage)
         #expect(try stage.property("Running", at: path) == "b true", "the claim is kept")
-        try bed.perform(DeviceBed.buffered(), "pipe /dev/iio:device3", "event \(Self.imu) change")
+        try bed.perform("pipe /dev/iio:device3", DeviceBed.buffered(), "event \(Self.imu) change")
         try self.until("accelerometer_2d2", is: "running", on: stage)
         let after = Self.boottime() * 1_000
         try bed.perform("write /dev/iio:device3 \(Self.scan(-100, 0, 0, at: after))")
