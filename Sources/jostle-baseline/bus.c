@@ -113,6 +113,17 @@ static void handle_watches(struct bus *bus, uint32_t events) {
     }
 }
 
+/* Takes what the bus has had for us until now: its answer comes behind that. */
+static void take_the_rest(struct bus *bus) {
+    DBusMessage *question =
+        dbus_message_new_method_call(DBUS_SERVICE_DBUS, DBUS_PATH_DBUS, DBUS_INTERFACE_DBUS, "GetId");
+    enough(question != NULL);
+    DBusMessage *answer = dbus_connection_send_with_reply_and_block(bus->connection, question, 5000, NULL);
+    dbus_message_unref(question);
+    if (answer != NULL) dbus_message_unref(answer);
+    while (dbus_connection_dispatch(bus->connection) == DBUS_DISPATCH_DATA_REMAINS) {}
+}
+
 void bus_run(struct bus *bus) {
     while (!bus->ended) {
         while (!bus->ended && dbus_connection_dispatch(bus->connection) == DBUS_DISPATCH_DATA_REMAINS) {}
@@ -124,6 +135,7 @@ void bus_run(struct bus *bus) {
         for (int index = 0; index < count; index++) {
             int fd = events[index].data.fd;
             if (fd == bus->signals) {
+                take_the_rest(bus);
                 bus->ended = true;
             } else if (fd == bus->timer) {
                 uint64_t expirations;

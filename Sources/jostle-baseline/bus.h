@@ -33,7 +33,7 @@ void enough(dbus_bool_t done);
 /* Connects; from here on SIGTERM and SIGINT end `bus_run`. */
 void bus_open(struct bus *bus, const char *address);
 void bus_request_name(struct bus *bus, const char *name);
-/* Serves the connection, and the timer, until somebody calls `bus_end` or a signal ends it. */
+/* Serves the connection, and the timer, until somebody calls `bus_end` or a signal ends it, which does so behind what came before. */
 void bus_run(struct bus *bus);
 /* Makes `bus_run` return after the messages at hand. */
 void bus_end(struct bus *bus);
