@@ -67,7 +67,7 @@ import Testing
     }
 }
 
-extension EndToEnd.Demo {
+extension Surroundings.Demo {
     /// `jostle demo background` between real processes, as people read it and as machines do.
     @Test func theBackgroundIsAsTheArticleReportsIt() throws {
         try PrivateBus.with { bus in

@@ -5,7 +5,7 @@ import MQTT
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// jostle-bridge with a real server: what it tells, and that nothing is lost.
     @Suite(.serialized) struct Bridges {
         /// Gravity is always there: a hit at each look.

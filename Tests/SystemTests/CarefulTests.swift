@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// The examples that must lose no event: they answer, die, come back, and leave motion to each other.
     @Suite(.serialized) struct CarefulApps {
         enum Example: String, CaseIterable, Sendable {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// The same small app in languages for which we have no library: each is compiled and run as it stands in the examples.
     @Suite(.serialized) struct Clients {
         enum Client: String, CaseIterable, Sendable {

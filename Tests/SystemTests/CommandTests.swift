@@ -5,7 +5,7 @@ import Testing
 
 @testable import jostle
 
-extension EndToEnd {
+extension Surroundings {
     /// `jostle` as scripts and people call it: exit codes, one line of complaint, output for machines.
     @Suite(.serialized) struct Commands {
         /// A slip in an app's id is pointed at by whatever takes one.

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// What shells put at the cursor.
     @Suite(.serialized) struct Completion {
         private static let app = "org.example.Player"

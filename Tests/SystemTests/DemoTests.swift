@@ -4,7 +4,7 @@ import Testing
 
 @testable import jostle
 
-extension EndToEnd {
+extension Surroundings {
     /// `jostle demo` as a process: what it says, and that it leaves nothing.
     @Suite(.serialized) struct Demo {
         /// Starts the demo with a directory of its own for what it makes.

@@ -240,7 +240,7 @@ import Testing
     }
 }
 
-extension EndToEnd {
+extension Surroundings {
     /// `jostle doctor` on a real bus.
     @Suite(.serialized) struct Doctor {
         private func remarks(_ stage: Stage, status: Int32) throws -> [String] {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// Documents name what is there, and the check would notice if they did not.
     @Suite(.serialized) struct Documents {
         private let page = Programs.source("docs/faults.md")

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// The examples do what a careful app does.
     @Suite(.serialized) struct Examples {
         enum Example: String, CaseIterable, Sendable {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-extension EndToEnd.Examples {
+extension Surroundings.Examples {
     /// Builds one of the examples that a compiler has to see, and returns where it is.
     static func compiled(_ name: String) throws -> String {
         let directory = "\(Programs.directory)/examples"

@@ -7,7 +7,7 @@ func timeless(_ explained: String) -> String {
     explained.replacing(#/  at [-0-9]+ [.:0-9]+ \([.0-9]+ m?s ago\)  /#, with: "  ")
 }
 
-extension EndToEnd {
+extension Surroundings {
     /// Why an app got its event or not, asked by the clients that people have.
     @Suite(.serialized) struct Explanations {
         private static let gentle = "org.example.Gentle"

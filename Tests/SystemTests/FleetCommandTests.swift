@@ -5,7 +5,7 @@ import MQTT
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// `jostle fleet` beside a real server and a device, which are set up as docs/fleet.md says.
     @Suite(.serialized) struct FleetCommands {
         private static let app = "org.example.Kiosk"

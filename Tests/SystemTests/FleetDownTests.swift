@@ -6,7 +6,7 @@ import Signatures
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// What comes to a device from a real server: what is wanted of it, and what it is asked.
     @Suite(.serialized) struct FleetDown {
         private static func allowing(_ more: String = "") -> String {

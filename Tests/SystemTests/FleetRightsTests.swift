@@ -5,7 +5,7 @@ import MQTT
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// Who may hear and say what, with the list of rights and the certificates that docs/fleet.md has.
     @Suite(.serialized) struct FleetRights {
         @Test func whoHasNoRightsLearnsNothingButPresence() throws {

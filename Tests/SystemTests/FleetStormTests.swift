@@ -5,7 +5,7 @@ import MQTT
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// Many devices at one server: they come all at once, and once more when it was away.
     @Suite(.serialized) struct FleetStorms {
         @Test func nobodyLosesAnythingInAStorm() throws {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// What makes code or proxies of the interface files takes all of them, and what it makes works with the daemons.
     @Suite(.serialized) struct Generators {
         private static let files = Programs.source("dbus")

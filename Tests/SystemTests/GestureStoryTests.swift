@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// A newcomer teaches a circle, sees what it would have done on a recorded day, and an app of three lines reacts to it.
     @Suite(.serialized) struct GestureStory {
         private static let page = Programs.source("docs/gestures.md")

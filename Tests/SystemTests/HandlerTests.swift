@@ -3,7 +3,7 @@ import JostleClient
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// Handlers of the client library may make calls.
     @Suite(.serialized) struct Handlers {
         private static let app = "org.example.Player"

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// A bridge whose server means harm: it goes on, stays small, says what it met, and finds a server that is one again.
     @Suite(.serialized) struct HostileServers {
         /// What `Tests/Scripts/hostile-server.py` can do, and what the bridge says of it; empty: nothing has to be said.

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// What `make install` puts where.
     @Suite(.serialized) struct Installation {
         /// Installs below a folder of its own, and runs a script there.

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// Apps with an app file exist while they are not on the bus, and get what was stored for them when they come.
     @Suite(.serialized) struct Installed {
         private static let app = "org.example.Player"

@@ -2,7 +2,7 @@ import Motion
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// The interface files equal what the daemons show, and the check would notice if they did not.
     @Suite(.serialized) struct InterfaceFiles {
         private func check(

@@ -17,7 +17,7 @@ func kinds(of lines: String, from command: String) throws -> [Int] {
     return result.stdout.split(whereSeparator: \.isWhitespace).dropFirst().compactMap { Int($0) }
 }
 
-extension EndToEnd {
+extension Surroundings {
     /// What `jostle` prints for programs has types, and for people times.
     @Suite(.serialized) struct MachineLines {
         private static let app = "org.example.App"

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Traces
 
-extension EndToEnd {
+extension Surroundings {
     /// Motion that is made without waiting, and what is tuned with it.
     @Suite(.serialized) struct Makes {
         private static let shake = "noise=0.02g; rest 2s; shake peak=2.8g; rest 1s"

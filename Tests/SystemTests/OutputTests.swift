@@ -5,7 +5,7 @@ import Testing
 
 @testable import jostle
 
-extension EndToEnd {
+extension Surroundings {
     /// What `jostle` writes: nothing that others named does anything to the terminal, and what cannot be written is told.
     @Suite(.serialized) struct Outputs {
         private static let app = "org.example.App"

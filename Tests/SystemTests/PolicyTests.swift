@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// Policy files, a real bus, and apps that get what the files say.
     @Suite(.serialized) struct PolicyFiles {
         private static let gentle = "org.example.Gentle"

@@ -41,7 +41,7 @@ import Testing
     }
 }
 
-extension EndToEnd {
+extension Surroundings {
     /// How far a command is: on a terminal, for as long as it works, and nowhere else.
     @Suite(.serialized) struct Progresses {
         @Test func aLineComesAndGoesOnATerminalOnly() throws {

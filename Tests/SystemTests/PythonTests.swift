@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// The Python package: its own tests, an installed copy, and apps that outlive the broker and the bus.
     @Suite(.serialized) struct Python {
         private static let package = Programs.source("Sources/python")

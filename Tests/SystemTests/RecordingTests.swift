@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// What a live broker decided is decided again from what it wrote down.
     @Suite(.serialized) struct Recording {
         private static let first = "org.example.First"

@@ -189,7 +189,7 @@ import Traces
     }
 }
 
-extension EndToEnd {
+extension Surroundings {
     /// jostle scope on a terminal, in a pipe, and beside other apps.
     @Suite(.serialized) struct Scope {
         @Test(arguments: ["", "1"])

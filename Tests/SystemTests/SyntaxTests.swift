@@ -76,7 +76,7 @@ import Testing
     }
 }
 
-extension EndToEnd {
+extension Surroundings {
     @Suite(.serialized) struct Help {
         private static func paths(_ command: CommandSyntax) -> [[String]] {
             command.commands.flatMap { command in [[command.name]] + self.paths(command).map { [command.name] + $0 } }

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Surroundings {
     /// A person who knows only the tools of D-Bus sees everything.
     @Suite(.serialized) struct Tools {
         private let app = "org.example.App"

@@ -254,7 +254,7 @@ import Testing
     }
 }
 
-extension EndToEnd {
+extension Surroundings {
     /// jostle top on a terminal and in a pipe, with a broker that counts.
     @Suite(.serialized) struct Top {
         private static let app = "org.example.App"

@@ -6,7 +6,7 @@ import Testing
 @testable import Traces
 @testable import jostle
 
-extension EndToEnd.Demo {
+extension Surroundings.Demo {
     /// `jostle demo tracker`, the last requirement of which is met by real processes: as people read it and as machines do.
     @Test func theTrackerMeetsAllFiveRequirements() throws {
         try PrivateBus.with { bus in

@@ -110,7 +110,7 @@ import Testing
     }
 }
 
-extension EndToEnd {
+extension Surroundings {
     /// A track as a source: from a file through both daemons to an app.
     @Suite(.serialized) struct Tracks {
         @Test func aTrackBecomesEventsThatSayWhatHappened() throws {

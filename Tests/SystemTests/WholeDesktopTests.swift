@@ -232,7 +232,7 @@ extension EndToEnd.Desktops {
     /// The article's experiment with windows, as people see it; and nothing is left of it.
     @Test func theDemoOfTheBackgroundHasWindows() throws {
         try PrivateBus.with { bus in
-            let demo = EndToEnd.Demo()
+            let demo = Surroundings.Demo()
             #expect(chmod(bus.directory, 0o755) == 0)
             let (program, directory) = try demo.start(["background", "--desktop"], bus)
             #expect(try program.waitForEnd(timeout: .seconds(120)) == .exited(0), "\(program.output)\(program.errors)")
