@@ -8,7 +8,7 @@ package enum GestureBackground {
     private static let count = 64
     static let nearest = 8
     /// The distance to the nearest few that is usual for such motions themselves: what is as far counts in full.
-    static let usual = 1.33
+    static let usual = 1.287
     private static let least = 0.3
 
     /// The shapes of the motions, one after another, always the same. Made when it is first asked for.

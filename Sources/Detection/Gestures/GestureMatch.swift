@@ -1,9 +1,10 @@
 /// Compares a motion that ended with a taught gesture.
 ///
-/// The distance to an example is that of the numbers of the whole and of the runs, which may be stretched in time against
-/// each other (dynamic time warping). That to the gesture is the mean of the two nearest examples, of which the nearest weighs
-/// a little more: two agree. It counts the more the commoner the motion is (`GestureBackground`). Half the score is at the
-/// gesture's own limit. A motion hits when its score is high enough, or a little too low twice in a row.
+/// The distance to an example is that of the numbers of the whole and of the runs, after a small turn (`GestureTurn`). Runs
+/// may be stretched in time against each other (dynamic time warping). That to the gesture is the mean of the three nearest
+/// examples, of which the nearer weigh more: they agree. It counts the more the commoner the motion is
+/// (`GestureBackground`). Half the score is at the gesture's own limit. A motion hits when its score is high enough, or a
+/// little too low twice in a row.
 ///
 /// Layout of its numbers: the score, when it was a little too low, when it last hit; then the gesture's `table`.
 enum GestureMatch {
@@ -12,8 +13,8 @@ enum GestureMatch {
     private static let band = 14
     /// What is missing to a score that counts only when it comes twice.
     static let slack = 0.06
-    /// How much of the distance is that of the nearest example.
-    private static let nearest = 0.6
+    /// How much the nearest examples weigh in a distance.
+    private static let weights = SIMD3(0.5, 0.3, 0.2)
     /// The time in which it must come twice, in µs.
     private static let patience = 3_000_000.0
 
@@ -51,39 +52,58 @@ enum GestureMatch {
     /// beyond `most`.
     static func distance(_ numbers: Span<Double>, from place: Int, to table: Int, within most: Double) -> Double {
         let count = Int(numbers[table + 1])
-        var (nearest, second) = (Double.infinity, Double.infinity)
+        var nearest = SIMD3<Double>(repeating: .infinity)
+        let weights = self.weights(of: count)
+        // The mean is beyond when one of them is beyond its share of that; what is further than three others weighs nothing.
+        var within = most / weights[min(count, 3) - 1]
         for example in 0..<count {
             let other = table + 2 + example * GestureShape.size
-            // The mean of two is beyond when one of them is beyond its share of that.
-            let distance = self.distance(numbers, place, numbers, other, within: most / (1 - self.nearest))
-            if distance < nearest {
-                (nearest, second) = (distance, nearest)
-            } else if distance < second {
-                second = distance
+            let distance = self.distance(numbers, place, numbers, other, within: within)
+            if distance < nearest.x {
+                nearest = SIMD3(distance, nearest.x, nearest.y)
+            } else if distance < nearest.y {
+                nearest = SIMD3(nearest.x, distance, nearest.y)
+            } else if distance < nearest.z {
+                nearest.z = distance
             }
+            within = min(within, nearest.z)
         }
-        return count > 1 ? self.nearest * nearest + (1 - self.nearest) * second : nearest
+        // What weighs nothing may be infinite.
+        for rank in 0..<3 where weights[rank] == 0 { nearest[rank] = 0 }
+        return (nearest * weights).sum()
+    }
+
+    /// The weights of the three nearest of some examples, of which there may be fewer.
+    private static func weights(of count: Int) -> SIMD3<Double> {
+        var weights = self.weights
+        for rank in 0..<3 where rank >= count { weights[rank] = 0 }
+        return weights / weights.sum()
     }
 
     /// The distance between two shapes; infinite when it is beyond `most`.
     static func distance(
         _ numbers: Span<Double>, _ place: Int, _ others: Span<Double>, _ other: Int, within most: Double
     ) -> Double {
-        let runs = GestureShape.steps * GestureShape.width
         var square = 0.0
-        for index in runs..<GestureShape.size {
+        for index in GestureShape.steps * GestureShape.width..<GestureShape.size {
+            // How the turn leaves gravity is known only then.
+            if GestureShape.gravity..<GestureShape.gravity + 3 ~= index { continue }
             let difference = numbers[place + index] - others[other + index]
             square += difference * difference
         }
         guard square <= most * most else { return .infinity }
+        let turn = GestureTurn(numbers, place, others, other)
+        square += turn.square
+        guard square <= most * most else { return .infinity }
         let rest = (most * most - square) * Double(GestureShape.steps)
-        let warped = self.warped(numbers, place, others, other, within: rest)
+        let warped = self.warped(numbers, place, turn, others, other, within: rest)
         return (square + warped / Double(GestureShape.steps)).squareRoot()
     }
 
-    /// The least sum of squares along a path through both runs.
+    /// The least sum of squares along a path through both runs, of which the first is turned.
     private static func warped(
-        _ numbers: Span<Double>, _ place: Int, _ others: Span<Double>, _ other: Int, within most: Double
+        _ numbers: Span<Double>, _ place: Int, _ turn: GestureTurn, _ others: Span<Double>, _ other: Int,
+        within most: Double
     ) -> Double {
         typealias Row = InlineArray<33, Double>
         var row = Row(repeating: .infinity)
@@ -92,7 +112,7 @@ enum GestureMatch {
             var next = Row(repeating: .infinity)
             var least = Double.infinity
             let at = place + (step - 1) * GestureShape.width
-            let (a, b) = (self.half(numbers, at), self.half(numbers, at + 3))
+            let (a, b) = (turn.turned(self.half(numbers, at)), turn.turned(self.half(numbers, at + 3)))
             for against in max(1, step - self.band)...min(GestureShape.steps, step + self.band) {
                 let to = other + (against - 1) * GestureShape.width
                 let (c, d) = (a - self.half(others, to), b - self.half(others, to + 3))

@@ -12,6 +12,8 @@ enum GestureShape {
     /// Numbers of one step: velocity and change.
     static let width = 6
     static let scalars = 17
+    /// Where the direction of gravity stands in a shape.
+    static let gravity = steps * width + 5
     /// Numbers of a shape: the run, then the numbers of the whole.
     static let size = steps * width + scalars
 
@@ -24,7 +26,7 @@ enum GestureShape {
         static let strength = 0.4
         static let length = 0.1
         static let share = 0.7
-        static let gravity = 0.65
+        static let gravity = 1.6
         static let turning = 0.1
         static let reach = 0.1
     }
