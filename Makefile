@@ -78,7 +78,7 @@ help:
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make soak     play lives of the whole, LIVES=$(LIVES) from seed FIRST=$(FIRST); goes on behind what was played'
 	@echo 'make soak-processes  have all that may go wrong happen to real processes, for SOAK_SECONDS=$(SOAK_SECONDS)'
-	@echo 'make test-mutations  break the core in sixteen ways, and see that the simulator finds each'
+	@echo 'make test-mutations  break the core in more than twenty ways, and see that the simulator finds each'
 	@echo 'make test-confined  run the tests of the daemons with what their units allow of the kernel'
 	@echo 'make test-focus  run $(FOCUS) with X, sway, phoc, KWin and GNOME Shell; as root'
 	@echo 'make test-focus-installed  the same with the packages of make deb installed'

@@ -241,7 +241,10 @@ let package = Package(
 
         .target(
             name: "Simulation",
-            dependencies: ["Arbitration", "Background", "BrokerCore", "DBus", "Journal", "Motion", "Randomness"],
+            dependencies: [
+                "Arbitration", "Background", "BrokerCore", "DBus", "DeviceCore", "Journal", "Motion", "Randomness",
+                "SensorCore",
+            ],
             path: "Tests/Simulation", swiftSettings: strict),
         .executableTarget(name: "soak", dependencies: ["Simulation"], path: "Tests/Soak", swiftSettings: audited),
 

@@ -6,8 +6,7 @@ import SensorCore
 
 /// Our end of a stream of samples: packets out, as many as fit, and requests for all that waits in.
 ///
-/// What the socket cannot take waits here, the newest of it; what gives way is told as a gap. The other side never makes us
-/// wait.
+/// What the socket cannot take waits in a `StreamQueue`. The other side never makes us wait.
 final class SampleStream {
     /// How many bytes may wait in the socket to be read, the kernel's own counted with them: two packets at least.
     private static let socket = 128 << 10
@@ -28,18 +27,15 @@ final class SampleStream {
     private let loop: EventLoop
     private let end: OwnedDescriptor
     private var watch: EventLoop.Registration?
-    private let channels: Int
-    private var ledger = StreamLedger()
-    private var backlog: SampleBacklog
+    private var queue: StreamQueue
     private var words: [UInt64] = []
     private var request = [UInt64](repeating: 0, count: 2)
-    private var hasEnded = false
+    private(set) var hasEnded = false
 
     private init(_ number: UInt64, _ end: consuming OwnedDescriptor, channels: Int, on loop: EventLoop) {
         self.number = number
         self.end = end
-        self.channels = channels
-        self.backlog = SampleBacklog(channels: channels, bytes: Self.kept)
+        self.queue = StreamQueue(channels: channels, rows: StreamCodec.rows(channels: channels), bytes: Self.kept)
         self.loop = loop
     }
 
@@ -64,78 +60,28 @@ final class SampleStream {
     /// Sends a block, or lets it wait. Returns how many samples went out, and how many of the oldest that waited are lost;
     /// `nil` when nobody reads any more, who could miss any.
     func send(first: UInt64, times: Span<Int64>, values: Span<Double>) -> (sent: Int, lost: Int)? {
-        let most = StreamCodec.rows(channels: self.channels)
-        var sent = 0
-        while self.backlog.isEmpty, sent < times.count {
-            let rows = sent..<min(times.count, sent + most)
-            guard self.send(rows, first: first, times, values) else { break }
-            sent = rows.upperBound
-        }
-        if self.hasEnded { return nil }
-        var lost = 0
-        if sent < times.count {
-            let rest = sent..<times.count
-            lost = self.backlog.append(
-                first: first + UInt64(sent), times: times.extracting(rest),
-                values: values.extracting(sent * self.channels..<values.count))
-        }
+        let result = self.queue.send(first: first, times: times, values: values, to: self)
         self.setInterest()
-        return (sent, lost)
-    }
-
-    /// Sends rows of a block in one packet, and before it what is missing. False when there is no room.
-    private func send(_ rows: Range<Int>, first: UInt64, _ times: Span<Int64>, _ values: Span<Double>) -> Bool {
-        let number = first + UInt64(rows.lowerBound)
-        guard self.tellGap(before: number) else { return false }
-        let columns = rows.lowerBound * self.channels..<rows.upperBound * self.channels
-        StreamCodec.write(
-            first: number, times: times.extracting(rows), values: values.extracting(columns), into: &self.words)
-        guard self.sendWords() else { return false }
-        self.ledger.told(before: first + UInt64(rows.upperBound))
-        return true
+        return result
     }
 
     /// What waits here is not to be had any more. The numbers tell the reader that it is missing.
     func forget() {
-        self.backlog.removeFirst(self.backlog.count)
+        self.queue.forget()
         self.setInterest()
     }
 
     /// Tells the reader that all that waited has come.
     func caughtUp() {
-        self.ledger.asked()
+        self.queue.asked()
         self.settle()
     }
 
     /// Sends what waits and tells what is owed, as far as there is room.
     private func settle() {
-        let most = StreamCodec.rows(channels: self.channels)
-        var sent = 0
-        while let went = self.backlog.withFirst(
-            most,
-            { first, times, values in
-                self.send(0..<times.count, first: first, times, values) ? times.count : 0
-            }), went > 0
-        {
-            self.backlog.removeFirst(went)
-            sent += went
-        }
-        if self.backlog.isEmpty, self.ledger.owesWord {
-            StreamCodec.write(StreamCodec.Header(.caughtUp, sequence: self.ledger.next), into: &self.words)
-            if self.sendWords() { self.ledger.gaveWord() }
-        }
+        let sent = self.queue.settle(to: self)
         self.setInterest()
         if sent > 0 { self.onSent(sent) }
-    }
-
-    /// Tells what is missing before a number. False when there is no room for that.
-    private func tellGap(before number: UInt64) -> Bool {
-        guard let gap = self.ledger.gap(before: number) else { return true }
-        StreamCodec.write(
-            StreamCodec.Header(.gap, count: UInt32(clamping: gap.count), sequence: gap.first), into: &self.words)
-        guard self.sendWords() else { return false }
-        self.ledger.told(before: gap.first + gap.count)
-        return true
     }
 
     private func sendWords() -> Bool {
@@ -152,8 +98,7 @@ final class SampleStream {
     /// Waits for room only while something is owed.
     private func setInterest() {
         guard let watch, !self.hasEnded else { return }
-        let isBehind = !self.backlog.isEmpty || self.ledger.owesWord
-        try? self.loop.update(watch, for: isBehind ? [.read, .write] : .read)
+        try? self.loop.update(watch, for: self.queue.isBehind ? [.read, .write] : .read)
     }
 
     private func ready(_ readiness: EventLoop.Readiness) {
@@ -179,5 +124,23 @@ final class SampleStream {
         if let watch { self.loop.cancel(watch) }
         self.watch = nil
         self.loop.defer { [weak self] in self?.onEnd() }
+    }
+}
+
+extension SampleStream: StreamEnd {
+    func put(_ gap: StreamLedger.Gap) -> Bool {
+        StreamCodec.write(
+            StreamCodec.Header(.gap, count: UInt32(clamping: gap.count), sequence: gap.first), into: &self.words)
+        return self.sendWords()
+    }
+
+    func put(first: UInt64, times: Span<Int64>, values: Span<Double>) -> Bool {
+        StreamCodec.write(first: first, times: times, values: values, into: &self.words)
+        return self.sendWords()
+    }
+
+    func put(caughtUpTo next: UInt64) -> Bool {
+        StreamCodec.write(StreamCodec.Header(.caughtUp, sequence: next), into: &self.words)
+        return self.sendWords()
     }
 }

@@ -113,6 +113,44 @@ MUTATIONS = [
         "            self.bytes -= oldest.event.bytes\n",
         "",
     ),
+    (
+        "claim-without-owner",
+        "Sources/SensorCore/SensorHub.swift",
+        "        guard let position = self.position(of: client) else { return false }\n"
+        "        let claim = self.claims.remove(at: position)\n",
+        "        guard let position = self.position(of: client), position < self.awake else { return false }\n"
+        "        let claim = self.claims.remove(at: position)\n",
+    ),
+    (
+        "untold-hole",
+        "Sources/SensorCore/StreamQueue.swift",
+        "            guard end.put(gap) else { return false }\n",
+        "",
+    ),
+    (
+        "unseen-rest",
+        "Sources/SensorCore/SensorClaim.swift",
+        "        _ = self.handOver()\n        self.block.leaveGap()\n",
+        "        _ = self.handOver()\n",
+    ),
+    (
+        "kept-messages",
+        "Sources/SensorCore/SensorHub.swift",
+        "            self.messages.giveBack(claim.request.messages, for: user)\n",
+        "",
+    ),
+    (
+        "forgotten-asker",
+        "Sources/SensorCore/ClaimRounds.swift",
+        "        self.subjects[name]?.isHolder = false\n        self.tidy(name)\n",
+        "        self.subjects[name]?.isHolder = false\n",
+    ),
+    (
+        "retry-for-nobody",
+        "Sources/DeviceCore/DeviceLife.swift",
+        "        self.isWanted = false\n        self.nextRetry = nil\n",
+        "        self.isWanted = false\n",
+    ),
 ]
 
 

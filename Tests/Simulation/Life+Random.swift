@@ -11,7 +11,18 @@ extension Life {
             steps.append(Step(.start, client))
         }
         steps += [Step(.news), Step(.round), Step(.round)]
-        while steps.count < length { steps += Self.next(habits, &random) }
+        // What happens to the reader is drawn for itself, so that it changes nothing of what happens to the broker.
+        var other = SeededRandom(seed: seed ^ 0x7265_6164_6572)
+        let begin = Self.beginOfReader(&other)
+        var others = begin.count
+        steps += begin
+        while steps.count < length + others {
+            steps += Self.next(habits, &random)
+            guard other.chance(0.7) else { continue }
+            let more = Self.nextOfReader(&other)
+            others += more.count
+            steps += more
+        }
         self.init(seed: seed, steps: steps)
     }
 

@@ -69,6 +69,32 @@ package struct Step: Equatable, Sendable {
         case force
         /// Nobody uses the device (1), and it runs on its battery (2).
         case device
+        // The reader.
+        /// It begins, or is killed.
+        case up, down
+        /// A device is there (1) or gone (0), does in a way that it does, or has so many readings.
+        case plug, ail, measure
+        /// A program that listens comes, or dies; 1: a child keeps its streams.
+        case join, part
+        /// It claims a sensor, or opens a stream; asks for all that waits, or lets go, of a sensor or behind them a stream.
+        case claim, open, flush, release
+        /// It reads so much of all that it has, and the reader hears so much of it.
+        case drain, heed
+        /// So many others of its user claim and leave.
+        case crowd
+        /// The reader itself claims a sensor, or lets it go (-1).
+        case own
+        /// polkit does in a way that it does; says that those are in front whose bits are set; answers so much.
+        case polkit, front, verdict
+
+        var isOfReader: Bool {
+            switch self {
+            case .up, .down, .plug, .ail, .measure, .join, .part, .claim, .open, .flush, .release, .drain, .heed,
+                .crowd, .own, .polkit, .front, .verdict:
+                true
+            default: false
+            }
+        }
     }
 
     package let kind: Kind

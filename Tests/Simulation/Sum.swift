@@ -4,6 +4,8 @@ extension Simulator {
         package enum Count: Int, CaseIterable, Sendable {
             case lives, steps, verdicts, sent, again, gaps, acknowledged, otherEnds, committed, restored
             case launches, launched, launchesFailed, handedOver, submitted, runs, done, runEnds, tasksRestored
+            // Of the reader: claims, those that were refused or rested, and samples.
+            case claims, refused, rests, questions, samples, read, lost, holes, failures
             // Verdicts by the stage that decided.
             case identity, alive, rule, limits, group, delivery
         }
@@ -34,6 +36,16 @@ extension Simulator {
             self[.done] = tasks.done
             self[.runEnds] = tasks.ended
             self[.tasksRestored] = tasks.restored
+            let reader = world.reader.counts
+            self[.claims] = reader.claims
+            self[.refused] = reader.refused
+            self[.rests] = reader.rests
+            self[.questions] = reader.questions
+            self[.samples] = reader.samples
+            self[.read] = reader.read
+            self[.lost] = reader.lost
+            self[.holes] = reader.gaps
+            self[.failures] = reader.failures
             for (stage, count) in world.verdicts.stages.enumerated() {
                 self.counts[Count.identity.rawValue + stage] = count
             }

@@ -62,7 +62,7 @@ struct World {
     let setup: Setup
     var now = Timestamp(microseconds: 1_000_000)
     /// What the wall clock is ahead, in µs.
-    private var wallOffset: Int64 = 1_700_000_000_000_000
+    private(set) var wallOffset: Int64 = 1_700_000_000_000_000
     private var disk = SimulatedDisk()
     var process: Process?
     /// Registrations wait so long and no longer.
@@ -84,6 +84,8 @@ struct World {
     /// The state of each app that is on the bus, before what is being performed.
     var states: [AppHandle: AppState] = [:]
     var usage = UsageWatch()
+    /// The reader of sensors, which has a life of its own.
+    let reader = ReaderScene()
     /// The version of each app file that is there; 0: none.
     var files = [Int](repeating: 0, count: Setup.files.count)
     private var steps = 0
@@ -99,7 +101,7 @@ struct World {
     /// What is wrong.
     var finding: String? {
         self.ownFinding ?? self.events.finding ?? self.verdicts.finding ?? self.launches.finding ?? self.tasks.finding
-            ?? self.usage.finding
+            ?? self.usage.finding ?? self.reader.finding
     }
 
     var wall: Int64 { self.now.microseconds + self.wallOffset }
@@ -109,6 +111,8 @@ struct World {
     // MARK: Steps
 
     mutating func take(_ step: Step) {
+        // What happens to the reader changes nothing of the broker.
+        if step.kind.isOfReader { return self.takeReader(step) }
         self.answerClaim()
         let client = step.a >= 0 && step.a < Setup.clients ? step.a : 0
         switch step.kind {
@@ -167,6 +171,7 @@ struct World {
         case .device:
             self.device = step.a
             self.tellDevice()
+        default: break
         }
         self.check()
     }
@@ -244,7 +249,7 @@ struct World {
     }
 
     /// Time passes, and the broker has its turn when its timer runs.
-    private mutating func pass(_ span: TimeSpan) {
+    mutating func pass(_ span: TimeSpan) {
         let end = self.now + span
         var spins = 0
         while let time = [self.process?.timer, self.diskDeadline].compactMap({ $0 }).min(), time <= end {
@@ -261,6 +266,7 @@ struct World {
             self.tasks.checkTime(awake: self.awake)
         }
         self.now = end
+        self.passReader()
     }
 
     // MARK: What the broker asks for
@@ -794,6 +800,7 @@ struct World {
         self.quieten()
         self.checkUsage(all: true)
         if let usage = self.process?.core.usage { self.usage.end(usage) }
+        self.finishReader()
         if self.disk.rows.isEmpty == false { self.find("the disk keeps \(self.disk.rows.count) events for ever") }
         if let timer = self.process?.timer { self.find("nothing is left to do, and the broker wakes up at \(timer)") }
     }
