@@ -97,6 +97,8 @@ struct EventWatch {
     private var calls: [UInt64: Call] = [:]
     /// The call whose answer is taken now.
     private var answeredCall: Set<Key> = []
+    /// Its number, and those of which it told that they do not come.
+    private var answeredMissing: (launch: UInt64, numbers: [UInt64])?
     /// Acknowledged, and perhaps on the disk yet.
     private var settling: Set<Key> = []
     /// The answer that is taken now.
@@ -327,10 +329,15 @@ struct EventWatch {
     mutating func begin(call launch: Launch) {
         guard let call = self.calls[launch.number] else { return }
         self.answeredCall = Set(call.keys)
-        for number in call.missing { self.numbers[call.box, default: Numbers()].add(number) }
+        let missing = call.missing.filter { self.numbers[call.box]?.has($0) != true }
+        self.answeredMissing = (launch.number, missing)
+        for number in missing { self.numbers[call.box, default: Numbers()].add(number) }
     }
 
-    mutating func endCall() { self.answeredCall = [] }
+    mutating func endCall() {
+        self.answeredCall = []
+        self.answeredMissing = nil
+    }
 
     /// A call is over.
     mutating func ended(_ launch: Launch, _ result: LaunchResult) {
@@ -342,6 +349,10 @@ struct EventWatch {
                 self.find("\(call.box.app) \(self.records[key]?.sequence ?? 0): answered in a call, and is not over")
             }
         case .failed(let failure):
+            // The answer came when its time was over, and told nothing.
+            if let (number, missing) = self.answeredMissing, number == launch.number {
+                for number in missing { self.numbers[call.box]?.remove(number) }
+            }
             // Whoever was not there has not seen it.
             let isUnseen = failure == .unknown || failure == .notStarted
             for (key, sequence) in zip(call.keys, call.sequences) {

@@ -19,7 +19,7 @@ extension Life {
         while steps.count < length + others {
             steps += Self.next(habits, &random)
             guard other.chance(0.7) else { continue }
-            let more = Self.nextOfReader(&other)
+            let more = other.chance(0.04) ? Self.rarity(&other) : Self.nextOfReader(&other)
             others += more.count
             steps += more
         }
@@ -107,6 +107,32 @@ extension Life {
         case 9: return [Step(.end, client)]
         case 10: return [Step(.force, client), Step(.write), Step(.news)]
         default: return [Step(.device, Int.random(in: 0...3, using: &random))]
+        }
+    }
+
+    /// What hardly ever comes about by itself: one thing behind the other, each at its time.
+    private static func rarity(_ random: inout SeededRandom) -> [Step] {
+        let client = Int.random(in: Setup.firstLaunched..<Setup.clients, using: &random)
+        let hear = Step(.hear, client, 100)
+        let come = [Step(.start, client), hear, Step(.read, client, 1), hear]
+        let keep = [Step(.write), Step(.news)]
+        switch Int.random(in: 0...2, using: &random) {
+        case 0:
+            // It does not read, and leaves when the broker is late with what is its.
+            let shakes = [Step(.shake, 40, Int.random(in: 3...40, using: &random)), Step(.shake, 50, 6)]
+            let stall = Step(.stall, Int.random(in: 400...4_000, using: &random))
+            return come + shakes + [Step(.pass, 500)] + shakes + [stall, Step(.quit, client), hear] + come
+        case 1:
+            // Its task is begun, and it says nothing of it any more.
+            let submit = Step(.submit, client, 2 * Int.random(in: 0...1, using: &random))
+            let begin = [Step(.force, client), Step(.pass, 50)] + keep + [Step(.read, client, 100)]
+            return come + [submit, hear] + keep + begin + [Step(.pass, 9_000)]
+        default:
+            // Whatever is begun of its task, the broker does not live to see the end of it.
+            let submit = Step(.submit, client, 0)
+            let begin = [Step(.force, client), Step(.pass, 50), Step(.tear, 0), Step(.begin)] + keep
+            let again = come + begin
+            return come + [submit, hear] + keep + begin + again + again + again
         }
     }
 

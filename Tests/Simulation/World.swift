@@ -93,6 +93,8 @@ struct World {
     var processes = 0
     private var ownFinding: String?
 
+    /// So often no timer has anything to do while nothing else happens.
+    private static let mostRuns = 2_000
     /// How long registrations wait for the disk.
     private static let diskPatience = TimeSpan.seconds(1)
 
@@ -251,10 +253,13 @@ struct World {
     /// Time passes, and the broker has its turn when its timer runs.
     mutating func pass(_ span: TimeSpan) {
         let end = self.now + span
-        var spins = 0
+        var (spins, runs) = (0, 0)
         while let time = [self.process?.timer, self.diskDeadline].compactMap({ $0 }).min(), time <= end {
             spins = time > self.now ? 0 : spins + 1
-            if spins > 8 { return self.find("the broker's timer runs again and again at \(self.now)") }
+            runs += 1
+            if spins > 8 || runs > Self.mostRuns {
+                return self.find("the broker's timer runs again and again at \(self.now)")
+            }
             self.now = max(self.now, time)
             if let deadline = self.diskDeadline, deadline <= self.now {
                 self.admitParked()

@@ -2,7 +2,8 @@ import Foundation
 import Simulation
 import Testing
 
-/// Lives of the whole: the broker's core, its disk, the bus and apps, and the reader's core and devices, with everything that can go wrong with them.
+/// Lives of the whole: the broker's core, its disk, the bus and apps, and the reader's core and devices, with everything that
+/// can go wrong with them.
 @Suite struct SimulationTests {
     private static let lives = 50
 
@@ -20,7 +21,7 @@ import Testing
             (.verdicts, 1_000), (.sent, 500), (.again, 20), (.gaps, 10), (.acknowledged, 100), (.otherEnds, 100),
             (.committed, 100), (.restored, 10), (.limits, 10), (.group, 10), (.rule, 10), (.alive, 1),
             (.launches, 100), (.launched, 20), (.handedOver, 100), (.submitted, 5), (.runs, 5),
-            (.claims, 300), (.rests, 30), (.refused, 10), (.samples, 2_000), (.read, 1_000), (.lost, 100), (.holes, 5),
+            (.claims, 300), (.rests, 30), (.refused, 5), (.samples, 2_000), (.read, 500), (.lost, 50), (.holes, 2),
             (.failures, 10),
         ]
         for (count, number) in least { #expect(sum[count] >= number, "\(count): \(sum.words)") }

@@ -25,6 +25,8 @@ final class ReaderScene {
     private(set) var wall: Int64 = 0
     var devices = [SimulatedDevice](repeating: SimulatedDevice(), count: ReaderSetup.hardware.count)
     private var connections: [ReaderConnection] = []
+    /// No two of a life have one name.
+    private var lastConnection = 0
     /// The connection of each program that runs, and those of before from which the reader has not heard all.
     private var current = [ReaderConnection?](repeating: nil, count: ReaderSetup.listeners)
     private var lines = [[ReaderConnection]](repeating: [], count: ReaderSetup.listeners)
@@ -121,7 +123,8 @@ final class ReaderScene {
     }
 
     private func connect(_ listener: Int) -> ReaderConnection {
-        let connection = ReaderConnection(":1.\(self.connections.count).\(self.processes)", of: listener)
+        self.lastConnection += 1
+        let connection = ReaderConnection(":1.\(self.lastConnection)", of: listener)
         self.connections.append(connection)
         self.lines[listener].append(connection)
         return connection
