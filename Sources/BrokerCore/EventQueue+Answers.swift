@@ -179,6 +179,8 @@ extension EventQueue {
         self.catchingUp = nil
         for index in self.unacknowledged.indices { self.unacknowledged[index].isAsUnsent() }
         self.requeue()
+        // Also what was sent, and came back when it was sent again: whoever comes next has not had it.
+        self.waiting.updateEach { $0.isAsUnsent() }
         // Nobody was there any more whom it could be sent to.
         for event in self.outgoing.going { actions.append(.ended(event, .removed)) }
         self.outgoing.going = []

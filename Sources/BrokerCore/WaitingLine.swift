@@ -65,6 +65,11 @@ struct WaitingLine<Element: Waiting> {
     mutating func updateFirst(where fits: (Element) -> Bool, _ body: (inout Element) -> Void) {
         if let index = self.all.firstIndex(where: fits) { body(&self.elements[index]) }
     }
+
+    /// Changes each in its place, which must stay its place.
+    mutating func updateEach(_ body: (inout Element) -> Void) {
+        for index in self.all.indices { body(&self.elements[index]) }
+    }
 }
 
 extension WaitingLine: Sendable where Element: Sendable {}

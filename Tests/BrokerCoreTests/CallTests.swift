@@ -143,6 +143,24 @@ import Testing
         #expect(bench.take() == ["send 1", "send 1", "caught up 1"])
     }
 
+    /// It was sent, came back when it was sent again, and its app left: what that is sent when it is back covers nothing of it.
+    @Test func whatCameBackBeforeItsAppLeftIsNotCoveredLater() {
+        var bench = QueueBench()
+        bench.add(.ack, lifespan: 60_000, kind: .wake)
+        bench.room = 0
+        bench.pass(to: 1_000)
+        #expect(bench.take() == ["send 1"] && bench.queue.waitingCount == 1)
+        bench.room = nil
+        bench.perform { queue, _, actions in queue.detach(&actions) }
+        bench.perform { _ = $0.beginCall(at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.add(.ack, lifespan: 60_000)
+        #expect(bench.take() == ["caught up 1", "send 2"])
+        bench.perform { $0.callFailed(.silent, at: $1, &$2) }
+        #expect(bench.ack(2) == .taken)
+        #expect(bench.ended.map(\.event.sequence) == [2])
+    }
+
     /// What was another's before it came back was never seen.
     @Test func whatComesBackAfterItsEndIsTold() {
         var bench = QueueBench()

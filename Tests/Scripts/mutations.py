@@ -151,6 +151,19 @@ MUTATIONS = [
         "        self.isWanted = false\n        self.nextRetry = nil\n",
         "        self.isWanted = false\n",
     ),
+    (
+        "long-run",
+        "Sources/Background/AppTasks.swift",
+        "        let ends = now.awake + time\n",
+        "        let ends = now.awake + (time + .seconds(1))\n",
+    ),
+    # What the disk had of it when it was torn is the third.
+    (
+        "torn-third-run",
+        "Sources/Background/AppTasks.swift",
+        "        guard record.attempt < Self.mostAttempts else {\n            return effects.append(.forget",
+        "        guard record.attempt <= Self.mostAttempts else {\n            return effects.append(.forget",
+    ),
 ]
 
 
