@@ -19,7 +19,7 @@ extension Life {
         while steps.count < length + others {
             steps += Self.next(habits, &random)
             guard other.chance(0.7) else { continue }
-            let more = other.chance(0.04) ? Self.rarity(&other) : Self.nextOfReader(&other)
+            let more = other.chance(0.015) ? Self.rarity(&other) : Self.nextOfReader(&other)
             others += more.count
             steps += more
         }

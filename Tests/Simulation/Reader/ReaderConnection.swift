@@ -55,6 +55,11 @@ final class ReaderConnection {
     var claims: [String: ReaderClaim] = [:]
     var sockets: [SimulatedSocket] = []
 
+    /// Nothing is under way, and nothing waits to be read.
+    var isCalm: Bool {
+        self.toReader.isEmpty && self.toClient.isEmpty && self.sockets.allSatisfy(\.packets.isEmpty)
+    }
+
     init(_ name: String, of listener: Int) {
         self.name = name
         self.listener = listener

@@ -403,7 +403,7 @@ final class ReaderScene {
             self.process?.turn()
             self.answer(100)
             self.check()
-            let isCalm = self.lines.allSatisfy { $0.allSatisfy { $0.toReader.isEmpty && $0.toClient.isEmpty } }
+            let isCalm = self.lines.allSatisfy { $0.allSatisfy(\.isCalm) }
             if isCalm, self.process?.isSettled != false { break }
             tick(0)
         }
