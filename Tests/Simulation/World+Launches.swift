@@ -54,6 +54,7 @@ extension World {
         let part = Installation.Part(numbers.map(Setup.detector), payer: owner ?? UserShares.root)
         let before = self.process?.core.mailboxes.durableEvents ?? []
         self.usage.installed(handle, numbers, payer: part.payer)
+        self.events.handsOn()
         guard self.input(.install(handle, app, AppEntrance(), Installation(part), user: owner)) != nil else {
             return self.find("\(app) may not be installed")
         }

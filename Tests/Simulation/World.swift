@@ -614,6 +614,7 @@ struct World {
         self.process?.peers[handle] = SimulatedPeer(connection, limit: limit)
         self.usage.registered(handle, of: user)
         if wasNobodys { self.events.passes(app, to: user, hadOwn: hadOwn) }
+        self.events.handsOn()
         self.launches.came(app, of: user)
         self.input(.register(handle, app, AppEntrance(), user: user))
         self.connections[connection].hear(.registered)
