@@ -209,7 +209,9 @@ struct EventWatch {
 
     /// The app has a queue, whose last number is this one.
     mutating func begin(_ box: Box, last: UInt64) {
-        guard last == 0 else { return }
+        // It is new also when its first was decided by its app's coming.
+        let isNew = self.born.contains { self.records[$0].map { $0.box == box && $0.sequence == 1 } ?? false }
+        guard last == 0 || isNew else { return }
         self.numbers[box] = nil
         // What it was called for went with the queue.
         self.calls = self.calls.filter { $0.value.box != box }

@@ -775,6 +775,9 @@ struct World {
         self.begin()
         for client in self.clients.indices {
             self.clients[client].program = 0
+            // What it has read and not answered, it answers: it may be sent that again only later.
+            while !self.clients[client].calls.isEmpty { self.answer(client, .consume) }
+            self.answer(client, .consume)
             self.start(client)
         }
         self.quieten()
