@@ -13,8 +13,19 @@ BUILD_FLAGS ?=
 # What an event needs of the broker's code stands side by side in the program, function by function, in the order of this list: docs/decisions/031
 # says what that is worth. Names that a program does not have are passed over. `make order` makes the list anew.
 ORDER = Sources/jostle-brokerd/event.order
-RELEASE = -c release --static-swift-stdlib -Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -use-ld=lld \
+UNPROFILED = -c release --static-swift-stdlib -Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -use-ld=lld \
     -Xlinker --symbol-ordering-file=$(CURDIR)/$(ORDER) -Xlinker --no-warn-symbol-ordering
+# How often the parts of these functions run, which the compiler is told, too; the same page says what for. Of a function that was changed since
+# it takes no notice. `make profile` counts anew.
+PROFILE = Sources/jostle-brokerd/event.profile
+PROFILE_DATA = $(abspath $(SCRATCH))/event.profdata
+RELEASE = $(UNPROFILED) -Xswiftc -Xfrontend -Xswiftc -ir-profile-use=$(PROFILE_DATA)
+# Where the compiler's own tools are.
+TOOLCHAIN = $(shell $(SWIFT) -print-target-info | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
+# What has a program count, and write down when it ends.
+COUNTING = -Xswiftc -Xfrontend -Xswiftc -ir-profile-generate -Xlinker -u__llvm_profile_runtime \
+    -Xlinker $(wildcard $(TOOLCHAIN)/lib/clang/*/lib/linux/libclang_rt.profile-$(shell uname -m).a)
+COUNTED = .build/counted
 # Where the programs are that are installed.
 PROGRAMS_DIR ?= $(SCRATCH)/release
 # Where the manual pages are that are installed.
@@ -61,7 +72,7 @@ VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
 .PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge build-fleet install-bridge install-fleet build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
-    bench order install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
+    bench order profile install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
 	@echo 'make deps     install the Debian packages that are missing'
@@ -154,25 +165,29 @@ deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb
 	$$root apt-get update -q && \
 	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing
 
+$(PROFILE_DATA): $(PROFILE)
+	@mkdir -p $(@D)
+	$(TOOLCHAIN)/bin/llvm-profdata merge -o $@ $<
+
 # Not all there is: what looks at displays has packages of its own.
-build: deps-build
+build: deps-build $(PROFILE_DATA)
 	for product in $(PROGRAMS); do $(SWIFT) build $(RELEASE) --product $$product || exit 1; done
 	@$(MAKE) --no-print-directory manual PROGRAMS_DIR=.build/release
 
 # The program that looks at the session's displays.
-build-focus: deps-focus
+build-focus: deps-focus $(PROFILE_DATA)
 	$(SWIFT) build $(RELEASE) --product $(FOCUS)
 
 # The program that tells a server.
-build-bridge: deps-bridge
+build-bridge: deps-bridge $(PROFILE_DATA)
 	$(SWIFT) build $(RELEASE) --product $(BRIDGE)
 
 # The program of whoever steers many devices.
-build-fleet: deps-bridge
+build-fleet: deps-bridge $(PROFILE_DATA)
 	$(SWIFT) build $(RELEASE) --product $(FLEET)
 
 # Whatever is started beside the programs that ship.
-build-all: deps
+build-all: deps $(PROFILE_DATA)
 	$(SWIFT) build $(RELEASE)
 
 # The pages say what the programs say of themselves, and what docs says. Programs run for that, so it is nothing for root to do.
@@ -181,7 +196,7 @@ manual:
 	Sources/manual/make-manual $(PROGRAMS_DIR) $(MANUAL_DIR)
 
 # Only what is installed, and nothing is installed for it; for packagers. ALSO=$(FOCUS) builds that, too.
-build-programs:
+build-programs: $(PROFILE_DATA)
 	for program in $(PROGRAMS) $(ALSO); do \
 	    $(SWIFT) build $(RELEASE) --scratch-path $(SCRATCH) $(BUILD_FLAGS) --product $$program || exit 1; \
 	done
@@ -223,7 +238,7 @@ test-walks: deps
 LIVES ?= 100000
 FIRST ?= 0
 
-soak: deps
+soak: deps $(PROFILE_DATA)
 	$(SWIFT) build $(RELEASE) --product soak
 	.build/release/soak $(FIRST) $$(($(FIRST) + $(LIVES))) .build/soak.book
 
@@ -339,6 +354,18 @@ order: deps-bench build
 	for product in $(BENCH_PRODUCTS); do $(SWIFT) build $(RELEASE) --product $$product || exit 1; done
 	.build/release/jostle-bench --functions > .build/event.order
 	mv .build/event.order $(ORDER)
+
+# How often their parts run, for the compiler: a broker that counts, in events of the benchmark.
+profile: deps-bench build
+	for product in $(BENCH_PRODUCTS); do $(SWIFT) build $(RELEASE) --product $$product || exit 1; done
+	$(SWIFT) build $(UNPROFILED) $(COUNTING) --scratch-path $(COUNTED) --product jostle-brokerd
+	rm -rf $(COUNTED)/programs && mkdir $(COUNTED)/programs
+	cp $(addprefix .build/release/,jostle jostle-sensord jostle-baseline test-tether) $(COUNTED)/release/jostle-brokerd $(COUNTED)/programs
+	@# What an event costs while it is counted is not judged.
+	LLVM_PROFILE_FILE=$(CURDIR)/$(COUNTED)/programs/%p.profraw JOSTLE_TEST_PROGRAMS=$(CURDIR)/$(COUNTED)/programs \
+	    .build/release/jostle-bench --only two-hops || true
+	Tests/Scripts/event-profile.py $(TOOLCHAIN)/bin/llvm-profdata $(ORDER) $(COUNTED)/programs/*.profraw > .build/event.profile
+	mv .build/event.profile $(PROFILE)
 
 # What others build against; pkg-config --variable=interfaces_dir jostle says where it is.
 install-interfaces:

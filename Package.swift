@@ -138,7 +138,7 @@ let package = Package(
                 "BrokerCore", "Background", "Journal", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion",
                 "Protocol", "DBus", "Loop", "DaemonSupport",
             ],
-            exclude: ["event.order"]),
+            exclude: ["event.order", "event.profile"]),
         program(
             "jostle-focus",
             [
