@@ -71,7 +71,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs libinput-
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge build-fleet install-bridge install-fleet build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge build-fleet build-bench install-bridge install-fleet build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench order profile install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -346,26 +346,27 @@ lint-units: deps
 demo: build
 	.build/release/jostle demo
 
-bench: deps-bench build
+# What measures, beside what is measured.
+build-bench: deps-bench build
 	for product in $(BENCH_PRODUCTS); do $(SWIFT) build $(RELEASE) --product $$product || exit 1; done
+
+bench: build-bench
 	.build/release/jostle-bench
 
 # The functions that an event needs, for the linker.
-order: deps-bench build
-	for product in $(BENCH_PRODUCTS); do $(SWIFT) build $(RELEASE) --product $$product || exit 1; done
+order: build-bench
 	.build/release/jostle-bench --functions > .build/event.order
 	mv .build/event.order $(ORDER)
 
 # How often their parts run, for the compiler: a broker that counts, in events of the benchmark.
-profile: deps-bench build
-	for product in $(BENCH_PRODUCTS); do $(SWIFT) build $(RELEASE) --product $$product || exit 1; done
+profile: build-bench
 	$(SWIFT) build $(UNPROFILED) $(COUNTING) --scratch-path $(COUNTED) --product jostle-brokerd
 	rm -rf $(COUNTED)/programs && mkdir $(COUNTED)/programs
 	cp $(addprefix .build/release/,jostle jostle-sensord jostle-baseline test-tether) $(COUNTED)/release/jostle-brokerd $(COUNTED)/programs
 	@# What an event costs while it is counted is not judged.
 	LLVM_PROFILE_FILE=$(CURDIR)/$(COUNTED)/programs/%p.profraw JOSTLE_TEST_PROGRAMS=$(CURDIR)/$(COUNTED)/programs \
 	    .build/release/jostle-bench --only two-hops || true
-	Tests/Scripts/event-profile.py $(TOOLCHAIN)/bin/llvm-profdata $(ORDER) $(COUNTED)/programs/*.profraw > .build/event.profile
+	Sources/jostle-brokerd/make-profile $(TOOLCHAIN)/bin/llvm-profdata $(ORDER) $(COUNTED)/programs/*.profraw > .build/event.profile
 	mv .build/event.profile $(PROFILE)
 
 # What others build against; pkg-config --variable=interfaces_dir jostle says where it is.

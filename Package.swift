@@ -138,7 +138,7 @@ let package = Package(
                 "BrokerCore", "Background", "Journal", "PolicyFiles", "Arbitration", "Scenarios", "Detection", "Motion",
                 "Protocol", "DBus", "Loop", "DaemonSupport",
             ],
-            exclude: ["event.order", "event.profile"]),
+            exclude: ["event.order", "event.profile", "make-profile"]),
         program(
             "jostle-focus",
             [
