@@ -138,7 +138,7 @@ extension EndToEnd {
                 stage, as: Stage.nobody, "app own \(Self.app)",
                 "app call \(Self.root) Register sa{sv} ['\(Self.app)',{}]",
                 "panel hear PropertiesChanged", Self.watch)
-            for _ in 0..<2 {
+            for _ in 0..<5 {
                 let shell = try self.start(
                     stage, "shell own org.example.Shell",
                     "shell begin \(Self.root) SetForeground sa{sv} ['org.example.Other',{}]",
