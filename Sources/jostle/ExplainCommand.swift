@@ -66,7 +66,7 @@ struct ExplainCommand {
             }
             let held = self.app.map { HeldHit.all(of: $0, from: broker).map(\.line) } ?? []
             let near = "what came near a threshold and not beyond it, says 'jostle explain --clip near'"
-            throw CommandFailure(.no, ([error.message] + held + [near]).joined(separator: "\n  "))
+            throw CommandFailure(.no, ([error.message] + held + [near]).joined(separator: "; "))
         }
         // How it stands with hits that were held is a matter of now, so it is told beside the newest event only.
         var apps: [String] = []
