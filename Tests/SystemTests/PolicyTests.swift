@@ -128,12 +128,15 @@ extension Surroundings {
             #expect(try app.terminate() == .exited(0))
         }
 
-        /// As many names as a MiB has room for.
+        /// 120 000 names, in 3 MB.
         private static func large(_ otherwise: String) -> String {
-            var text = "[Policy]\nDefault=\(otherwise)\n[Rule many]\nThen=deny\n"
-            for line in 0..<400 {
-                text +=
-                    "WhenApp=" + (0..<75).map { "org.example.Nobody\(line * 75 + $0)" }.joined(separator: " ") + "\n"
+            var text = "[Policy]\nDefault=\(otherwise)\n"
+            for rule in 0..<4 {
+                text += "[Rule many\(rule)]\nThen=deny\n"
+                for line in 0..<400 {
+                    let names = (0..<75).map { "org.example.Nobody\(line * 75 + $0)" }
+                    text += "WhenApp=\(names.joined(separator: " "))\n"
+                }
             }
             return text
         }
@@ -149,7 +152,7 @@ extension Surroundings {
             let ping = "other call org.jostle.Broker1 /org/jostle/Broker1 org.freedesktop.DBus.Peer Ping"
             let delivered = try stage.count("Delivered", at: Stage.Object.app(Self.gentle))
             let lines = try stage.script(
-                Array(repeating: begin, count: 10) + Array(repeating: ping, count: 20) + [Self.reload])
+                Array(repeating: begin, count: 10) + Array(repeating: ping, count: 40) + [Self.reload])
             #expect(lines.prefix { $0 != "app ok []" }.count { $0 == "other ok []" } >= 10, "\(lines)")
             // Each is answered, and all that came while the first was under way are one.
             #expect(lines.count { $0 == "app ok []" } == 11, "\(lines)")
