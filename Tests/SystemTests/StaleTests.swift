@@ -115,10 +115,12 @@ extension EndToEnd {
             let stage = try Stage(source: nil, files: ["short.csv": trace])
             try stage.startReader("trace:\(stage.bus.directory)/short.csv")
             let app = try stage.watch(Self.shakes)
-            try stage.until("it has ended") {
-                try stage.property("Sensors", at: Stage.Object.broker).contains("\"received\" t 1")
+            try stage.until("it has begun") {
+                let sensors = try stage.property("Sensors", at: Stage.Object.broker)
+                return sensors.contains(#/"received" t [1-9]/#)
             }
-            try self.pass(1, stage)
+            // It lasts for 0.4 s.
+            try self.pass(2, stage)
             let sensors = try stage.property("Sensors", at: Stage.Object.broker)
             #expect(sensors.contains("\"state\" s \"ready\"") && !sensors.contains("stalled"), "\(sensors)")
             _ = try app.terminate()
