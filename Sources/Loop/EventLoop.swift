@@ -53,7 +53,6 @@ package final class EventLoop {
     var signals: SignalWatch?
     var wakeups: [(wakeup: Wakeup, handler: () -> Void)] = []
 
-    /// A function in an array is wrapped anew, in memory of its own, each time it is put there; in a struct it is not.
     /// Work that may wait for what is urgent.
     package private(set) lazy var turns = Turns(on: self)
     private var later = LaterWork()
