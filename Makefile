@@ -203,11 +203,11 @@ build-programs: $(PROFILE_DATA)
 	done
 	@$(MAKE) --no-print-directory manual
 
-# Programs that are started are those that ship: what the optimiser makes of them shows nowhere else. The counts of the run are left in
-# .build/tests.xml.
+# Programs that are started are those that ship: what the optimiser makes of them shows nowhere else. Of the debug build this takes what holds
+# the tests, and no program besides.
 test: build-all
-	@rm -f .build/tests.xml
-	JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release $(SWIFT) test --disable-xctest --xunit-output .build/tests.xml
+	$(SWIFT) build --product jostlePackageTests
+	JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release Tests/Scripts/run-suite $(SWIFT)
 
 # Kills the broker, the reader, the bus and an app under load, each so many times; the suite does it 20 and 6 times.
 KILLS ?= 200
@@ -262,7 +262,7 @@ test-mutations: deps
 	Tests/Scripts/mutations.py . .build/mutations
 
 # The tests of both daemons, which may ask of the kernel only what their units allow. FILTER=EndToEnd.Broker runs some of them.
-FILTER ?= EndToEnd|Surroundings
+FILTER ?= EndToEnd|Senses|Surroundings
 
 test-confined: deps
 	$(SWIFT) build --build-tests
@@ -280,13 +280,13 @@ test-attacks: build-all
 
 # jostle-focus with true displays; as root, which becomes another user for those that are not to be root's.
 test-focus: deps-desktops
-	JOSTLE_TEST_DESKTOPS=1 $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Desktops|Shells|PhoneShells|Sleepers)'
+	JOSTLE_TEST_DESKTOPS=1 $(SWIFT) test --disable-xctest --filter 'Senses.(Desktops|Shells|PhoneShells|Sleepers)'
 
 # The same with the programs that `make deb` has packed, installed over this machine's files, which stay as they are.
 test-focus-installed: deps-desktops
 	$(SWIFT) build --build-tests
 	JOSTLE_TEST_DESKTOPS=1 Tests/Scripts/with-packages $(DEB) $(CURDIR)/.build/debug \
-	    $(SWIFT) test --skip-build --disable-xctest --filter 'EndToEnd.(Desktops|Shells|PhoneShells|Sleepers)'
+	    $(SWIFT) test --skip-build --disable-xctest --filter 'Senses.(Desktops|Shells|PhoneShells|Sleepers)'
 
 # The reader with a true /dev/iio:device0, in a virtual machine. Downloads a kernel (70 MB) the first time.
 test-vm: deps-vm build

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// jostle-focus with true displays: Xvfb with openbox, sway and phoc. `make test-focus` runs these, as root, because sway refuses
     /// to be root's and somebody has to become another user.
     @Suite(.serialized, .enabled(if: ProcessValue.environment("JOSTLE_TEST_DESKTOPS") != nil)) struct Desktops {

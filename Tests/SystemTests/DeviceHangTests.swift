@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Devices that do not answer, and such as never end: nobody else waits for them.
-extension EndToEnd.Devices {
+extension Senses.Devices {
     /// A FIFO that attributes can be made to wait for.
     private struct Silence {
         let path: String

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What people do with their devices, from the device to the apps.
-extension EndToEnd.Devices {
+extension Senses.Devices {
     /// The documented case without anything made or played: a gentle shake of the device reaches one app, a hard one both.
     @Test(arguments: ["polled", "buffered"])
     func theDocumentedCaseHappensThroughADevice(method: String) throws {

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// jostle-sensord with devices: what it makes of them, and what it does when they come, go and break.
     @Suite(.serialized) struct Devices {
         static let flat = DeviceBed.accelerometerPath()

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Devices that fail, lie, stand still and go in the middle of things.
-extension EndToEnd.Devices {
+extension Senses.Devices {
     /// A bus that stumbles: the reading fails with EIO. The sensor is broken, the others go on, and with the bus it comes back.
     @Test func aReadingThatFailsIsABrokenSensor() throws {
         let stage = try Stage(source: nil)

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// Who tells of windows is started by the broker, when somebody comes whom that concerns.
     @Suite(.serialized) struct FocusStarts {
         private static let name = "org.jostle.Focus1"

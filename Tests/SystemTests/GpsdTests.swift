@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// jostle-sensord with a true gpsd, whose receiver is a log that gpsfake plays.
     @Suite(.serialized) struct Gpsd {
         private static let location = "/org/jostle/Sensors1/location"

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// A laptop with two accelerometers: its hinge, who hears of it, and the switch.
     @Suite(.serialized) struct HingeReader {
         private static let display = DeviceBed.accelerometerPath(1)

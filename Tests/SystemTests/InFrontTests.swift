@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// Several people, one reader on the system bus: who is in front gets samples, and nobody else. Only root can play several.
     @Suite(.serialized, .enabled(if: geteuid() == 0)) struct InFront {
         private static let sensor = "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor"

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-extension EndToEnd.Devices {
+extension Senses.Devices {
     private static let pad = "/dev/input/event5"
     private static let buttons = "/dev/input/event4"
 

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-extension EndToEnd.Devices {
+extension Senses.Devices {
     /// A device that only turns: gravity wanders over all axes, and whoever looks at `user` sees nothing move.
     @Test func turningIsNoShake() throws {
         let stage = try Stage(source: nil)

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// Whoever fills the reader, or asks it for more than may be had, takes nothing from the broker and its apps.
     @Suite(.serialized) struct Places {
         private static let claim =

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// jostle-sensord: who gets which samples, and from where.
     @Suite(.serialized) struct Reader {
         private static let sensor =

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// Which bus the reader is looked for on, by a broker that is installed and by the command line.
     @Suite(.serialized) struct SensorBus {
         private static let app = "org.example.App"

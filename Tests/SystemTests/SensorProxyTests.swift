@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// `net.hadess.SensorProxy` in the place of iio-sensor-proxy, as its clients see it.
     @Suite(.serialized) struct SensorProxy {
         private static let name = "net.hadess.SensorProxy"
@@ -239,12 +239,12 @@ extension EndToEnd {
             try self.until("accelerometer", is: "running", on: stage)
             // 20 samples at 25 Hz are a little more than a period of the claim.
             for (attribute, value) in [("sampling_frequency", "25.000000"), ("buffer/watermark", "20")] {
-                #expect(try bed.attribute(attribute, of: EndToEnd.Devices.imu) == value, "\(attribute)")
+                #expect(try bed.attribute(attribute, of: Senses.Devices.imu) == value, "\(attribute)")
             }
-            let now = EndToEnd.Devices.boottime() * 1_000
+            let now = Senses.Devices.boottime() * 1_000
             var scans = ""
             for index in 0..<20 {
-                scans += EndToEnd.Devices.scan(0, -1_000, 0, at: now - Int64(20 - index) * 40_000_000)
+                scans += Senses.Devices.scan(0, -1_000, 0, at: now - Int64(20 - index) * 40_000_000)
             }
             try bed.perform("write /dev/iio:device3 " + scans)
             // The claim waits for no company of its own.

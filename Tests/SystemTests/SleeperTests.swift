@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// jostle-focus with media players and control groups; of windows there are none.
     @Suite(.serialized) struct Sleepers {
         private static let (alpha, beta) = ("org.example.Alpha", "org.example.Beta")

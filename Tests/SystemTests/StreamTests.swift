@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd {
+extension Senses {
     /// OpenStream: samples over a descriptor.
     @Suite(.serialized) struct Streams {
         private static let sensor =

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-extension EndToEnd.Desktops {
+extension Senses.Desktops {
     /// Windows of a display, jostle-focus as a session starts it, the broker, the reader and an app; nothing is configured but that
     /// apps have desktop files.
     final class Whole {
