@@ -195,8 +195,7 @@ package struct EventQueue: Sendable {
             if kept.isLaunching { self.outgoing.going.append(kept.event) }
             return self.rest()
         }
-        self.outgoing.count &+= 1
-        kept.goes(as: self.outgoing.count)
+        kept.goes(as: self.outgoing.next())
         kept.due = now + kept.patience
         self.expect(kept.due)
         let index = self.unacknowledged.firstIndex { $0.event.sequence > kept.event.sequence }
@@ -233,8 +232,7 @@ package struct EventQueue: Sendable {
         if self.isOpen {
             for index in self.unacknowledged.indices where self.unacknowledged[index].due <= now {
                 self.unacknowledged[index].event.isRedelivered = true
-                self.outgoing.count &+= 1
-                self.unacknowledged[index].goes(as: self.outgoing.count)
+                self.unacknowledged[index].goes(as: self.outgoing.next())
                 self.unacknowledged[index].due = now + self.unacknowledged[index].patience
                 actions.append(.send(self.unacknowledged[index].event))
             }

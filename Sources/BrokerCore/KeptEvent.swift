@@ -187,11 +187,17 @@ struct EndedLately: Sendable {
 /// What is known of what went out.
 struct Outgoing: Sendable {
     /// Counts what was sent and is to be acknowledged.
-    var count: UInt64 = 0
+    private var count: UInt64 = 0
     /// On its way out, after its app was to be launched for it: it has gone, or comes back.
     var going: [Event] = []
     /// Acknowledged or given up lately, so that an acknowledgement of them is known to be late and not wrong.
     var ended = EndedLately()
+
+    /// Which sending the next one is.
+    mutating func next() -> UInt64 {
+        self.count &+= 1
+        return self.count
+    }
 }
 
 /// What is known of calls that launch the app.
