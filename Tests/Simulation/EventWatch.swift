@@ -124,8 +124,8 @@ struct EventWatch {
     private struct Call {
         var box: Box
         let keys: [Key]
-        /// The numbers that the app was handed them under.
-        let sequences: [UInt64]
+        /// The numbers that the app was handed them under; `nil`: those of another queue.
+        var sequences: [UInt64?]
         /// Numbers of which the app was told that it does not get them.
         var missing: [UInt64]
     }
@@ -224,8 +224,11 @@ struct EventWatch {
         if !hadOwn { self.numbers[box] = nobodys }
         for (number, call) in self.calls where call.box == Box(app: app, user: nil) {
             self.calls[number]?.box = box
-            // Behind his own they have other numbers.
-            if hadOwn { self.calls[number]?.missing = [] }
+            // Behind his own they have other numbers, which may look the same.
+            if hadOwn {
+                self.calls[number]?.missing = []
+                self.calls[number]?.sequences = call.keys.map { _ in nil }
+            }
         }
     }
 
