@@ -111,6 +111,8 @@ extension Scenario {
                 case .taken: deeds += self.answers(.consume, one, before: nextHits[index])
                 case .passed: deeds += self.answers(.pass, one, before: nextHits[index])
                 case .left, .gone: deeds.append(Step(one.made, .state(id, .dead)))
+                case .wakeQuota where one.verdict.facts.state.canReceive:
+                    deeds.append(Step(one.made, .state(id, .dead)))
                 case .launchFailed: deeds.append(Step(one.made, .launched(id, .failed(.notStarted), number: nil)))
                 case .mismatch, .suspended, .dead, .denied, .noRule, .quota, .wakeQuota, .appCooldown, .groupCooldown,
                     .outranked, .late, .consumed, .budget, .interrupted, .ducked, .delayed, .rejected, .silenced, .sent,

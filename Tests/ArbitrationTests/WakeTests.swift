@@ -81,7 +81,7 @@ import Testing
     /// Apps that compete: those in lower strength run, the first ones do not. Strongest first.
     private func rivals(
         _ mode: GroupMode = .exclusive, dead: [String], alive: [String], lifespan: TimeSpan = .seconds(3),
-        quota: Quota? = nil
+        quota: Quota? = nil, window: TimeSpan? = nil
     ) -> Lab {
         var terms = terms(.wake)
         terms.lifespan = lifespan
@@ -89,7 +89,8 @@ import Testing
         let rules = names.enumerated().map { rule(for: $1, strength: names.count - $0, terms: terms) }
         var settings = AppSettings()
         settings.wakeQuota = quota
-        var lab = Lab(Policy(groups: [group(mode)], rules: rules, everyApp: settings))
+        let group = group(mode) { if let window { $0.commitWindow = window } }
+        var lab = Lab(Policy(groups: [group], rules: rules, everyApp: settings))
         for name in names {
             lab.add(name)
             if dead.contains(name) { lab.tell(name, .dead) }
@@ -248,6 +249,77 @@ import Testing
         #expect(lab.take().prefix(3) == ["3 B S3.wake-quota", "2 deliver A a wake", "2 A S5.woken"])
         self.fail(&lab, "A", at: 5_100)
         #expect(lab.take() == ["4 deliver C c", "4 C S5.sent"])
+    }
+
+    // MARK: Who goes away while it waits
+
+    /// A waits for its group, or for its turn, behind S; and B behind A. All are there, and A was woken before.
+    ///
+    /// - Parameter tokens: What A is given of wakes in all.
+    private func waiting(_ mode: GroupMode, tokens: Int) -> Lab {
+        var lab = self.rivals(
+            mode, dead: [], alive: ["S", "A", "B"], lifespan: .seconds(60),
+            quota: Quota(count: tokens, period: .seconds(3_600), burst: tokens),
+            window: mode == .ordered ? nil : .milliseconds(300))
+        lab.tell("A", .dead)
+        lab.hit(["a"], at: 0)
+        lab.pass(to: 3_000)
+        lab.take(.launched(AppID("A"), self.launch(lab, "A"), .done))
+        lab.answer("A", 1, .consume)
+        lab.tell("A", nil)
+        lab.pass(to: 5_000)
+        _ = (lab.take(), lab.takeLaunches())
+        lab.hit(mode == .ordered ? ["s", "a", "b"] : ["a", "b"], at: 5_000)
+        return lab
+    }
+
+    /// While it was there S3 did not ask how often it was woken; now it would be.
+    @Test(arguments: [GroupMode.exclusive, .ordered])
+    func whoGoesAwayIsAskedForItsWakesAnew(_ mode: GroupMode) throws {
+        var lab = self.waiting(mode, tokens: 1)
+        #expect(lab.take() == (mode == .ordered ? ["2 deliver S s"] : []))
+        lab.tell("A", .dead)
+        #expect(lab.take() == ["2 A S3.wake-quota"])
+        let verdict = try #require(lab.verdicts.last)
+        #expect(ExplanationTests.gaps(verdict) == [])
+        #expect(Explanation(verdict).steps[3].seen.hasPrefix("the app went away before that was decided"))
+        #expect(Explanation(verdict).otherwise == ["it had stayed", "the motion had come 3595.0 s later"])
+        // It is out of it, whatever becomes of it.
+        lab.tell("A", nil)
+        if mode == .ordered { lab.answer("S", 2, .pass) } else { lab.pass(to: 6_000) }
+        #expect(lab.take().contains("2 deliver B b"))
+        #expect(lab.takeLaunches() == [])
+    }
+
+    @Test(arguments: [GroupMode.exclusive, .ordered])
+    func whatItMayStillBeWokenForItIs(_ mode: GroupMode) {
+        var lab = self.waiting(mode, tokens: 2)
+        lab.tell("A", .dead)
+        _ = lab.take()
+        if mode == .ordered { lab.answer("S", 2, .pass) } else { lab.pass(to: 6_000) }
+        #expect(lab.take().contains("2 deliver A a wake"))
+        #expect(lab.takeLaunches() == ["start A shake"])
+    }
+
+    /// It waits in two groups, and may be woken once more: it stays in one of them.
+    @Test func oneWakeIsPromisedOnce() {
+        var settings = AppSettings()
+        settings.wakeQuota = Quota(count: 1, period: .seconds(3_600), burst: 1)
+        var groups = [group(.exclusive), group(.exclusive)]
+        for index in groups.indices { groups[index].commitWindow = .milliseconds(300) }
+        groups[1].name = "h"
+        let rules = ["shake": "g", "tilt": "h"].map { preset, name in
+            rule(preset, group: name, terms: terms(.wake)) { $0.presets.any = [NamePattern(preset)] }
+        }
+        var lab = Lab(Policy(groups: groups, rules: rules, everyApp: settings))
+        for (name, preset) in [("S", "shake"), ("T", "tilt"), ("A", "shake")] { lab.add(name, preset: preset) }
+        lab.addDetector("a-b", to: "A", preset: "tilt")
+        lab.hit(["a", "a-b"], at: 0)
+        #expect(lab.take() == [])
+        lab.tell("A", .dead)
+        #expect(lab.take() == ["2 A S3.wake-quota"])
+        lab.pass(to: 2_000)
+        #expect(lab.take() == ["1 deliver A a wake", "1 A S5.woken"])
     }
 
     // MARK: The app's life

@@ -65,21 +65,14 @@ struct Chain: Sendable {
     /// It is the next one's turn.
     mutating func advance() { self.offered += 1 }
 
-    /// Drops hits of an app whose turn has not come, and that do not pass the test. Returns those that have none left.
-    mutating func drop(_ app: AppHandle, keeping isKept: (HeldHit) -> Bool) -> [Candidate] {
-        var gone: [Candidate] = []
-        for turn in self.order.indices.dropFirst(self.offered + 1).reversed()
-        where self.candidates[self.order[turn]].app == app {
-            let candidate = self.candidates[self.order[turn]]
-            let hits = candidate.hits.filter(isKept)
-            if hits.isEmpty {
-                gone.append(candidate)
-                self.order.remove(at: turn)
-            } else {
-                self.candidates[self.order[turn]].hits = hits
-            }
-        }
-        return gone
+    /// Drops hits of an app whose turn has not come. Returns the candidate if it has none left, and why.
+    mutating func drop(_ app: AppHandle, _ objection: Candidate.Objection) -> (Candidate, Reason)? {
+        let waiting = self.order.indices.dropFirst(self.offered + 1)
+        guard let turn = waiting.first(where: { self.candidates[self.order[$0]].app == app }) else { return nil }
+        let index = self.order[turn]
+        guard let reason = self.candidates[index].lose(objection) else { return nil }
+        self.order.remove(at: turn)
+        return (self.candidates[index], reason)
     }
 
     /// Goes on from a sample time that is earlier: what its apps get from it is of now.

@@ -42,9 +42,21 @@ struct Chains: Sendable {
         if let index = self.index(of: epoch) { self.chains[index].advance() }
     }
 
-    /// Drops hits of an app whose turn has not come, and that do not pass the test. Returns those that have none left.
-    mutating func drop(_ epoch: UInt64, _ app: AppHandle, keeping isKept: (HeldHit) -> Bool) -> [Candidate] {
-        self.index(of: epoch).map { self.chains[$0].drop(app, keeping: isKept) } ?? []
+    /// Drops hits of an app whose turn has not come. Returns where it has none left, and why.
+    ///
+    /// - Parameter others: Of how many decisions the app waits for it still may get something.
+    mutating func drop(
+        _ app: AppHandle, _ others: inout Int, _ objection: WaitingObjection
+    ) -> [(candidate: Candidate, reason: Reason, chain: Chain)] {
+        var dropped: [(candidate: Candidate, reason: Reason, chain: Chain)] = []
+        for index in self.chains.indices {
+            if let (candidate, reason) = self.chains[index].drop(app, { objection($0, others, &$1) }) {
+                dropped.append((candidate, reason, self.chains[index]))
+            } else if self.chains[index].isPromised(to: app) {
+                others += 1
+            }
+        }
+        return dropped
     }
 
     /// Goes on from a sample time that is earlier than what was seen.

@@ -102,7 +102,9 @@ struct Contests: Sendable {
     mutating func remove(_ detector: DetectorID, _ apps: Apps, into actions: inout [ArbiterAction]) {
         guard let entry = self.detectors[detector] else { return }
         self.detach(detector)
-        self.dropHits(of: entry.app, apps, into: &actions) { $0.hit.detector != detector }
+        self.dropHits(of: entry.app, apps, into: &actions) { held, _, _ in
+            held.hit.detector == detector ? .gone : nil
+        }
         self.review(apps, into: &actions)
     }
 
@@ -141,7 +143,13 @@ struct Contests: Sendable {
     /// Takes an app that cannot receive any more out of what is open.
     mutating func withdraw(_ app: AppHandle, isGone: Bool, _ apps: Apps, into actions: inout [ArbiterAction]) {
         let state = apps[app]?.facts.state ?? .dead
-        self.dropHits(of: app, apps, into: &actions) { !isGone && $0.rule.terms.reach(state) }
+        let ledger = self.deliveries.ledger(app)
+        self.dropHits(of: app, apps, into: &actions) { held, others, seen in
+            let terms = held.rule.terms
+            guard let entry = apps[app], !isGone, terms.reach(state) else { return .gone }
+            // S3 anew: while it was there, it needed no launch.
+            return ledger.wakeLimit(entry.settings, state, terms, promised: others, at: held.hit.time, &seen)
+        }
         for group in self.groups.active {
             guard state == .dead, let owner = self.groups[group].episode?.owner,
                 self.groups[group].episode?.candidates[owner].app == app
@@ -157,23 +165,18 @@ struct Contests: Sendable {
         }
     }
 
-    /// Drops hits of an app that wait and do not pass the test; without any left the app is out.
+    /// Drops hits of an app that wait; where it has none left, it is out.
     private mutating func dropHits(
-        of app: AppHandle, _ apps: Apps, into actions: inout [ArbiterAction], keeping isKept: (HeldHit) -> Bool
+        of app: AppHandle, _ apps: Apps, into actions: inout [ArbiterAction], _ objection: WaitingObjection
     ) {
-        for group in self.groups.active {
-            guard let epoch = self.groups[group].episode?.epoch,
-                let generation = self.groups[group].episode?.generation,
-                let candidate = self.groups[group].drop(app, apps[app], keeping: isKept)
-            else { continue }
-            let verdict = self.rules.verdict(candidate, .gone, apps.id(of: app), epoch: epoch, generation: generation)
+        var others = 0
+        for out in self.groups.drop(app, apps[app], &others, objection) {
+            let verdict = self.rules.verdict(
+                out.candidate, out.reason, apps.id(of: app), epoch: out.epoch, generation: out.generation)
             actions.append(.verdict(verdict))
         }
-        self.groups.sweep()
-        for epoch in self.chains.epochs {
-            for candidate in self.chains.drop(epoch, app, keeping: isKept) {
-                if let chain = self.chains[epoch] { self.close(candidate, .gone, chain, apps, into: &actions) }
-            }
+        for out in self.chains.drop(app, &others, objection) {
+            self.close(out.candidate, out.reason, out.chain, apps, into: &actions)
         }
     }
 

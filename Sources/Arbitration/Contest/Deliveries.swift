@@ -27,7 +27,8 @@ struct Deliveries: Sendable {
 
     // MARK: Ledgers
 
-    private func ledger(_ app: AppHandle) -> Ledger {
+    /// What an app has used up.
+    func ledger(_ app: AppHandle) -> Ledger {
         let index = Int(app.index)
         return index < self.ledgers.count ? self.ledgers[index] : Ledger()
     }

@@ -38,7 +38,25 @@ struct Candidate: Sendable {
             for held in newValue { self.rank.raise(by: held) }
         }
     }
+
+    /// Takes out the hits to which something says no now. Returns what that is for its first one, if none is left.
+    mutating func lose(_ objection: Objection) -> Reason? {
+        let hits = self.hits
+        let kept = hits.filter { held in
+            var seen = self.limits
+            return objection(held, &seen) == nil
+        }
+        if kept.isEmpty { return objection(self.first, &self.limits) }
+        if kept.count < hits.count { self.hits = kept }
+        return nil
+    }
+
+    /// Why a hit that passed S3 is not to wait any longer; `nil`: it is.
+    typealias Objection = (HeldHit, inout LimitsSeen) -> Reason?
 }
+
+/// The same, where its app may get something of so many other decisions that it waits for.
+typealias WaitingObjection = (HeldHit, _ others: Int, inout LimitsSeen) -> Reason?
 
 /// What a group decides about one physical motion.
 struct Episode: Sendable {
@@ -133,7 +151,10 @@ struct Episode: Sendable {
 
     mutating func add(_ held: HeldHit, to index: Int) { self.candidates[index].add(held) }
 
-    mutating func setHits(_ hits: [HeldHit], of index: Int) { self.candidates[index].hits = hits }
+    /// Takes hits of a candidate out. Returns why it has none left, if so.
+    mutating func lose(_ objection: Candidate.Objection, of index: Int) -> Reason? {
+        self.candidates[index].lose(objection)
+    }
 
     mutating func leave(_ id: AppID, order: UInt64, _ reason: Reason) { self.left.append((id, order, reason)) }
 

@@ -438,28 +438,26 @@ struct GroupState: Sendable {
 
     // MARK: Leaving
 
-    /// Drops hits of an app that wait and do not pass the test. Returns the candidate if it has none left.
+    /// Drops hits of an app that wait. Returns the candidate if it has none left, and why.
     mutating func drop(
-        _ app: AppHandle, _ entry: AppEntry?, keeping isKept: (HeldHit) -> Bool
-    ) -> Candidate? {
-        guard let position = self.position(of: app), self.episode?.isCollecting == true,
-            let candidate = self.episode?.candidates[position]
-        else { return nil }
-        let hits = candidate.hits.filter(isKept)
-        if hits.isEmpty {
-            self.episode?.remove(at: position)
-            self[app].position = -1
-            if let entry { self.episode?.leave(entry.id, order: entry.order, .gone) }
-            self.renumber(from: position)
-        } else if hits.count < candidate.hits.count {
-            self.episode?.setHits(hits, of: position)
+        _ app: AppHandle, _ entry: AppEntry?, _ objection: Candidate.Objection
+    ) -> (Candidate, Reason)? {
+        guard let position = self.position(of: app), self.episode?.isCollecting == true else { return nil }
+        let reason = self.episode?.lose(objection, of: position)
+        guard let reason, let candidate = self.episode?.candidates[position] else {
+            self.episode?.findLeader()
+            return nil
         }
+        self.episode?.remove(at: position)
+        self[app].position = -1
+        if let entry { self.episode?.leave(entry.id, order: entry.order, reason) }
+        self.renumber(from: position)
         if self.episode?.candidates.isEmpty ?? true {
             self.endEpisode()
         } else {
             self.episode?.findLeader()
         }
-        return hits.isEmpty ? candidate : nil
+        return (candidate, reason)
     }
 
     private mutating func renumber(from start: Int) {

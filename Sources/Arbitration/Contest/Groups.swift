@@ -131,6 +131,27 @@ struct Groups: Sendable {
         for group in self.states.indices { self.states[group].loseHold(app) }
     }
 
+    /// Drops hits of an app that wait. Returns where it has none left, and why.
+    ///
+    /// - Parameter others: Of how many decisions the app waits for it still may get something.
+    mutating func drop(
+        _ app: AppHandle, _ entry: AppEntry?, _ others: inout Int, _ objection: WaitingObjection
+    ) -> [(candidate: Candidate, reason: Reason, epoch: UInt64, generation: UInt64)] {
+        var dropped: [(candidate: Candidate, reason: Reason, epoch: UInt64, generation: UInt64)] = []
+        for group in self.active {
+            guard let epoch = self.states[group].episode?.epoch,
+                let generation = self.states[group].episode?.generation
+            else { continue }
+            if let (candidate, reason) = self.states[group].drop(app, entry, { objection($0, others, &$1) }) {
+                dropped.append((candidate, reason, epoch, generation))
+            } else if self.states[group].isPromised(to: app) {
+                others += 1
+            }
+        }
+        self.sweep()
+        return dropped
+    }
+
     /// Forgets an app, whose handle may be used again.
     mutating func forget(_ app: AppHandle, _ entry: AppEntry) {
         for group in self.states.indices { self.states[group].forget(app, entry) }

@@ -33,17 +33,24 @@ struct Ledger: Sendable {
                 return .quota
             }
         }
-        if let quota = settings.wakeQuota, terms.kind == .wake, !state.canReceive {
-            guard self.wakes.tokens(of: quota, at: now) > promised else {
-                seen.until = self.wakes.nextToken(of: quota, at: now, besides: promised)
-                return .wakeQuota
-            }
-        }
+        if let reason = self.wakeLimit(settings, state, terms, promised: promised, at: time, &seen) { return reason }
         if let last = self.lastEvent, max(time - last, last - time) < settings.cooldown {
             seen.until = last + settings.cooldown
             return .appCooldown
         }
         return nil
+    }
+
+    /// The same as far as only launches go: what an app that is there is not asked.
+    func wakeLimit(
+        _ settings: AppSettings, _ state: AppState, _ terms: DeliveryTerms, promised: Int, at time: Timestamp,
+        _ seen: inout LimitsSeen
+    ) -> Reason? {
+        guard let quota = settings.wakeQuota, terms.kind == .wake, !state.canReceive else { return nil }
+        let now = max(time, self.lastEvent ?? time)
+        guard self.wakes.tokens(of: quota, at: now) <= promised else { return nil }
+        seen.until = self.wakes.nextToken(of: quota, at: now, besides: promised)
+        return .wakeQuota
     }
 
     /// Takes an event from what the app is given.

@@ -128,6 +128,8 @@ package struct Explanation: Equatable, Sendable {
     private static func limits(_ limits: LimitsSeen, _ verdict: Verdict) -> String {
         switch verdict.reason {
         case .quota: return "the quota is used up, 0 of \(limits.burst) left"
+        case .wakeQuota where verdict.facts.state.canReceive:
+            return "the app went away before that was decided, and the quota of wakes is used up"
         case .wakeQuota: return "the quota of wakes is used up"
         case .appCooldown: return "the app's cooldown is not over"
         case .groupCooldown: return "the group's cooldown is not over"
@@ -247,8 +249,9 @@ package struct Explanation: Equatable, Sendable {
         case .mismatch: return ["the app were proven as well as it once was"]
         case .suspended, .dead, .denied, .noRule: return Self.nearest(verdict)
         case .quota, .wakeQuota, .appCooldown, .groupCooldown:
-            guard let until = verdict.limits?.until else { return [] }
-            return ["the motion had come \(Self.seconds(until - verdict.time)) later"]
+            let stayed = verdict.reason == .wakeQuota && verdict.facts.state.canReceive ? ["it had stayed"] : []
+            guard let until = verdict.limits?.until else { return stayed }
+            return stayed + ["the motion had come \(Self.seconds(until - verdict.time)) later"]
         case .late: return ["its detector had fired before the group decided"]
         case .consumed: return ["\(verdict.takenBy.map(Self.shown) ?? "the app ahead of it") had passed it on"]
         case .budget: return ["those ahead of it had answered sooner"]
