@@ -23,10 +23,9 @@ package final class DeviceSource: SampleSource {
 
     private let loop: EventLoop
     private var reader: (any SensorReader)?
-    private var life = DeviceLife()
-    private var check: ReadingCheck
-    private var pace: SensorPace?
-    private var real: SensorPace?
+    /// What is there and not taken yet.
+    private var coming: (reader: any SensorReader, hardware: Hardware)?
+    private var use: DeviceUse
     private var retryTimer: EventLoop.TimerID?
     /// Takes what a person should be told.
     private let remark: (String) -> Void
@@ -40,7 +39,7 @@ package final class DeviceSource: SampleSource {
         self.sensor = SensorDescription(
             name: name, channels: kind.channels, unit: kind.unit, rates: [], source: "", isSimulated: false,
             isAvailable: false)
-        self.check = ReadingCheck(kind, range: nil)
+        self.use = DeviceUse(kind)
         self.remark = remark
     }
 
@@ -50,121 +49,95 @@ package final class DeviceSource: SampleSource {
 
     package var method: String { self.reader?.method ?? "" }
 
-    package var trouble: SensorState? {
-        if let problem = self.life.trouble { return .broken(problem) }
-        switch self.life.phase {
-        case .absent: return .absent
-        case .broken, .probing, .idle: return nil
-        case .running:
-            switch self.check.verdict {
-            case .good: return nil
-            case .stuck: return .stuck
-            case .saturated: return .saturated
-            }
-        }
-    }
+    package var trouble: SensorState? { self.use.trouble }
 
     // MARK: The device
 
     /// The device is there, for the first time or again.
     func attach(_ reader: any SensorReader, _ hardware: Hardware) {
-        if self.reader != nil { self.detach() }
+        self.coming = (reader, hardware)
+        self.perform(self.use.attached())
+    }
+
+    /// Something about the device changed: one that did not work may now.
+    func refresh() { self.perform(self.use.refreshed()) }
+
+    /// The device is gone.
+    func detach() { self.perform(self.use.detached()) }
+
+    // MARK: Claims
+
+    package func run(at pace: SensorPace) -> SensorPace {
+        self.perform(self.use.wanted(at: pace))
+        return self.use.inForce(pace)
+    }
+
+    package func catchUp() {
+        if self.use.isRunning { self.reader?.catchUp() }
+    }
+
+    package func stop() { self.perform(self.use.unwanted()) }
+
+    package func inject(_ motion: String) throws(InjectProblem) { throw .notSupported }
+
+    // MARK: Steps
+
+    private func perform(_ steps: [DeviceUse.Step]) {
+        for step in steps { self.perform(step) }
+        self.setRetryTimer()
+    }
+
+    private func perform(_ step: DeviceUse.Step) {
+        switch step {
+        case .probe: self.probe()
+        case .start: self.start()
+        case .stop: self.reader?.stop()
+        case .letGo:
+            self.reader?.sink = nil
+            self.reader = nil
+        case .take: self.take()
+        case .tellGap: self.sink?.gap()
+        case .tellPace(let pace): self.sink?.paceChanged(pace)
+        case .tellChange: self.changed()
+        case .goOn: self.perform(self.use.goOn())
+        }
+    }
+
+    private func take() {
+        guard let (reader, hardware) = self.coming else { return }
+        self.coming = nil
         self.reader = reader
         reader.sink = self
         self.driver = hardware.driver
         self.sensor.placement = hardware.placement
         self.sensor.source = hardware.source
         self.sensor.unit = hardware.unit ?? self.kind.unit
-        self.perform(self.life.appeared())
-    }
-
-    /// Something about the device changed: one that did not work may now.
-    func refresh() { self.perform(self.life.appeared()) }
-
-    /// The device is gone.
-    func detach() {
-        let wasRunning = self.life.phase == .running
-        self.perform(self.life.vanished())
-        self.reader?.sink = nil
-        self.reader = nil
-        if wasRunning { self.sink?.gap() }
-        self.changed()
-    }
-
-    // MARK: Claims
-
-    package func run(at pace: SensorPace) -> SensorPace {
-        self.pace = pace
-        let action = self.life.wanted()
-        self.perform(self.life.phase == .running ? .start : action)
-        // A device that is not there yet will run as it is asked to, as far as anybody knows.
-        return self.real ?? SensorPace(rate: pace.rate)
-    }
-
-    package func catchUp() {
-        if self.life.phase == .running { self.reader?.catchUp() }
-    }
-
-    package func stop() {
-        self.pace = nil
-        self.perform(self.life.unwanted())
-    }
-
-    package func inject(_ motion: String) throws(InjectProblem) { throw .notSupported }
-
-    // MARK: Life
-
-    private func perform(_ action: DeviceLife.Action) {
-        switch action {
-        case .none: break
-        case .probe: self.probe()
-        case .start: self.start()
-        case .stop:
-            self.reader?.stop()
-            self.real = nil
-        }
-        self.setRetryTimer()
+        self.perform(self.use.taken())
     }
 
     private func probe() {
         guard let reader = self.reader else { return }
-        var problem: String?
         do throws(DeviceProblem) {
             let facts = try reader.probe()
             self.sensor = SensorDescription(
                 name: self.sensor.name, channels: self.sensor.channels, unit: self.sensor.unit, range: facts.range,
                 rates: facts.rates, placement: self.sensor.placement, source: self.sensor.source, isSimulated: false)
             self.sensor.isSteady = facts.isSteady
-            self.check = ReadingCheck(self.kind, range: facts.range)
             for remark in facts.remarks { self.remark("\(self.sensor.name): \(remark)") }
+            self.perform(self.use.probed(range: facts.range, at: self.now))
         } catch {
-            problem = error.message
+            self.perform(self.use.probeFailed(error.message, at: self.now))
         }
-        let action = self.life.probed(problem, at: self.now)
-        // Another choice of rates may let it run at once, at the right one.
-        self.changed()
-        self.perform(self.real == nil ? action : .none)
     }
 
     private func start() {
-        guard let reader = self.reader, let pace = self.pace else { return }
+        guard let reader = self.reader, let pace = self.use.pace else { return }
         do throws(DeviceProblem) {
             let real = try reader.start(at: pace)
-            self.real = real
-            self.sink?.paceChanged(real)
-            self.changed()
+            self.perform(self.use.started(at: real))
         } catch {
-            // No reading follows that could fail once more: only the wait for a retry leads on.
-            self.broke(error, isFinal: true)
+            self.perform(self.use.failed(error.message, isFinal: true, at: self.now))
         }
-    }
-
-    private func broke(_ problem: DeviceProblem, isFinal: Bool) {
-        let action = self.life.failed(problem.message, isFinal: isFinal, at: self.now)
-        guard action != .none else { return }
-        self.perform(action)
-        self.sink?.gap()
-        self.changed()
     }
 
     private func changed() {
@@ -174,7 +147,7 @@ package final class DeviceSource: SampleSource {
 
     /// A timer only while there is something to wait for.
     private func setRetryTimer() {
-        guard let due = self.life.nextRetry?.microseconds else {
+        guard let due = self.use.nextRetry?.microseconds else {
             if let timer = self.retryTimer { self.loop.cancel(timer) }
             self.retryTimer = nil
             return
@@ -182,15 +155,15 @@ package final class DeviceSource: SampleSource {
         if let timer = self.retryTimer { return self.loop.reschedule(timer, at: due) }
         self.retryTimer = self.loop.schedule(at: due, on: .boottime) { [weak self] in
             guard let self else { return }
-            self.perform(self.life.retry(at: self.now))
+            self.perform(self.use.retry(at: self.now))
         }
     }
 }
 
 extension DeviceSource: ReadingSink {
     func reading(at time: Timestamp, _ row: Span<Double>) {
-        if self.life.succeeded() { self.changed() }
-        let isNews = self.check.note(time, row)
+        if self.use.succeeded() { self.changed() }
+        let isNews = self.use.note(time, row)
         self.sink?.sample(at: time, row)
         if isNews { self.changed() }
     }
@@ -199,12 +172,11 @@ extension DeviceSource: ReadingSink {
 
     func deviceAnswers() { self.refresh() }
 
-    func readingFailed(_ problem: DeviceProblem) { self.broke(problem, isFinal: problem.isFinal) }
-
-    func paceChanged(_ pace: SensorPace) {
-        self.real = pace
-        self.sink?.paceChanged(pace)
+    func readingFailed(_ problem: DeviceProblem) {
+        self.perform(self.use.failed(problem.message, isFinal: problem.isFinal, at: self.now))
     }
+
+    func paceChanged(_ pace: SensorPace) { self.perform(self.use.paceChanged(pace)) }
 
     func methodChanged(_ reason: String) {
         self.remark("\(self.sensor.name): \(reason)")

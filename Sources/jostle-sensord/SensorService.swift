@@ -22,9 +22,8 @@ final class SensorService: SampleSink {
     private var clients = SensorClients()
     /// Connections that found no place, to be told when there is one.
     private var refused = LatestOfUsers<String>(SensorLimits.refused)
-    private var actions: [SensorAction] = []
+    private var actions = ActionLine()
     private var timer: EventLoop.TimerID?
-    private var isPerforming = false
     /// Told when the sensor's description changed, after the object itself has said so.
     var onChange: (SensorService) -> Void = { _ in }
     /// What was last told of the source, to tell only what changed.
@@ -120,7 +119,7 @@ final class SensorService: SampleSink {
         self.source.catchUp()
         do throws(ClaimProblem) {
             let caller = client.caller
-            let inForce = try self.hub.claim(client.id, request, of: caller?.user, into: &self.actions)
+            let inForce = try self.hub.claim(client.id, request, of: caller?.user, into: &self.actions.wanted)
             client.allowed = fastest
             // What was left of the old claim goes out ahead of the answer.
             self.perform()
@@ -239,7 +238,7 @@ final class SensorService: SampleSink {
             return
         }
         self.source.catchUp()
-        self.hub.flush(client.id, into: &self.actions)
+        self.hub.flush(client.id, into: &self.actions.wanted)
         self.perform()
         client.stream?.caughtUp()
     }
@@ -297,7 +296,7 @@ final class SensorService: SampleSink {
         let client = known ?? self.clients.add(.taker(taker))
         do throws(ClaimProblem) {
             let inForce = try self.hub.claim(
-                client.id, SensorRequest(pace), of: nil, isPrompt: true, into: &self.actions)
+                client.id, SensorRequest(pace), of: nil, isPrompt: true, into: &self.actions.wanted)
             self.perform()
             return self.hub.claimant(client.id)?.inForce ?? inForce
         } catch {
@@ -348,10 +347,10 @@ final class SensorService: SampleSink {
             case .taker: break
             }
             self.source.catchUp()
-            self.hub.settle(into: &self.actions)
+            self.hub.settle(into: &self.actions.wanted)
         } else {
             self.source.catchUp()
-            self.hub.wake(client.id, into: &self.actions)
+            self.hub.wake(client.id, into: &self.actions.wanted)
         }
         self.perform()
         if let pace = self.hub.claimant(client.id)?.inForce { self.tell(client.id, pace) }
@@ -374,7 +373,7 @@ final class SensorService: SampleSink {
     /// Ends a client's claim, if it had one; its id may be used again.
     private func end(_ client: SensorClient) {
         self.source.catchUp()
-        let hadPlace = self.hub.release(client.id, into: &self.actions)
+        let hadPlace = self.hub.release(client.id, into: &self.actions.wanted)
         self.perform()
         self.clients.remove(client)
         // Whoever was refused himself leaves none: told so, he would claim again, and again.
@@ -384,18 +383,18 @@ final class SensorService: SampleSink {
     // MARK: Samples
 
     func sample(at time: Timestamp, _ row: Span<Double>) {
-        self.hub.process(time, row, arrivedAt: self.source.now, into: &self.actions)
+        self.hub.process(time, row, arrivedAt: self.source.now, into: &self.actions.wanted)
         self.perform()
     }
 
     func readingDone() {
-        self.hub.tick(at: self.source.now, into: &self.actions)
+        self.hub.tick(at: self.source.now, into: &self.actions.wanted)
         self.perform()
         self.setTimer()
     }
 
     func gap() {
-        self.hub.gap(into: &self.actions)
+        self.hub.gap(into: &self.actions.wanted)
         self.perform()
         self.tellTakers { $0.gap(in: self) }
     }
@@ -408,7 +407,7 @@ final class SensorService: SampleSink {
 
     func paceChanged(_ pace: SensorPace) {
         guard self.hub.running != pace else { return }
-        self.hub.deviceRuns(at: pace, into: &self.actions)
+        self.hub.deviceRuns(at: pace, into: &self.actions.wanted)
         self.perform()
         self.paceChanged()
     }
@@ -418,7 +417,7 @@ final class SensorService: SampleSink {
         let isOther = description != self.told.description
         if isOther {
             self.told.description = description
-            self.hub.describe(description, into: &self.actions)
+            self.hub.describe(description, into: &self.actions.wanted)
             self.perform()
             for property: StaticString in ["Unit", "Range", "Rates", "Placement", "Source"] {
                 self.object?.changed(property, of: SensorInterface.table)
@@ -456,26 +455,20 @@ final class SensorService: SampleSink {
     }
 
     private func perform() {
-        // An action can bring about others (the device runs otherwise than asked): they are appended and come in turn.
-        guard !self.isPerforming else { return }
-        self.isPerforming = true
-        var index = 0
-        while index < self.actions.count {
-            switch self.actions[index] {
+        guard self.actions.begin() else { return }
+        while let action = self.actions.next() {
+            switch action {
             case .run(let pace): self.run(at: pace)
             case .stop: self.stop()
             case .tell(let client, let pace): self.tell(client, pace)
             case .send(let client): self.send(client)
             }
-            index += 1
         }
-        self.actions.removeAll(keepingCapacity: true)
-        self.isPerforming = false
     }
 
     private func run(at pace: SensorPace) {
         let real = self.source.run(at: pace)
-        if real != pace { self.hub.deviceRuns(at: real, into: &self.actions) }
+        if real != pace { self.hub.deviceRuns(at: real, into: &self.actions.wanted) }
         // What was read at the old pace must not wait for the first reading at the new one.
         self.setTimer()
         self.paceChanged()

@@ -2,36 +2,35 @@ import DeviceCore
 import Motion
 import SensorCore
 
-/// One sensor of the reader: its hub and its device, with what `SensorService` and `DeviceSource` do around them.
+/// One sensor of the reader: its hub and its device, with what the shells of `SensorService` and `DeviceSource` do around them.
 final class ReaderSensor {
     unowned let scene: ReaderScene
     let name: String
     private let kind: SensorKind
     private(set) var hub: SensorHub
-    private(set) var life = DeviceLife()
-    private var check: ReadingCheck
+    private var use: DeviceUse
     private var clock: SampleClock
     private var description: SensorDescription
     /// Which device is behind it, if any is.
     private(set) var device: Int?
-    /// What the hub asked for, and what the device made of it.
-    private(set) var pace: SensorPace?
-    private var real: SensorPace?
+    /// At which pace it was started last, while it runs.
+    private var asked: SensorPace?
+    /// Which is there and not taken yet.
+    private var coming: Int?
     /// When samples have waited long enough, and when a broken device is tried again.
     private(set) var timer: Timestamp?
     private(set) var retryTimer: Timestamp?
     private var clients: [ReaderClient?] = []
     private var freeIDs: [UInt32] = []
     private(set) var refused = LatestOfUsers<String>(SensorLimits.refused)
-    private var actions: [SensorAction] = []
-    private var isPerforming = false
+    private var actions = ActionLine()
     let history = ReaderHistory()
 
     init(_ name: String, _ kind: SensorKind, in scene: ReaderScene) {
         self.scene = scene
         self.name = name
         self.kind = kind
-        self.check = ReadingCheck(kind, range: nil)
+        self.use = DeviceUse(kind)
         self.clock = SampleClock(bits: nil)
         self.description = SensorDescription(
             name: name, channels: kind.channels, unit: kind.unit, rates: [], source: "", isSimulated: false,
@@ -40,6 +39,8 @@ final class ReaderSensor {
     }
 
     private var now: Timestamp { self.scene.now }
+    /// What the hub asked of the device.
+    var pace: SensorPace? { self.use.pace }
 
     // MARK: Claims
 
@@ -74,7 +75,7 @@ final class ReaderSensor {
         do throws(ClaimProblem) {
             let isPrompt = client.connection == nil
             _ = try self.hub.claim(
-                client.id, request, of: client.caller.user, isPrompt: isPrompt, into: &self.actions)
+                client.id, request, of: client.caller.user, isPrompt: isPrompt, into: &self.actions.wanted)
         } catch {
             self.scene.counts.refused += 1
             if error.kind == .limit, client.connection != nil {
@@ -100,12 +101,12 @@ final class ReaderSensor {
             _ = client.forget()
             client.claim?.pause(true)
             self.catchUp()
-            self.hub.settle(into: &self.actions)
+            self.hub.settle(into: &self.actions.wanted)
             self.scene.counts.rests += 1
         } else {
             self.catchUp()
             client.claim?.pause(false)
-            self.hub.wake(client.id, into: &self.actions)
+            self.hub.wake(client.id, into: &self.actions.wanted)
         }
         self.perform()
         if self.hub.claimant(client.id) != nil { client.tell() }
@@ -114,7 +115,7 @@ final class ReaderSensor {
     /// Ends a client's claim, if it had one. Returns whether it had.
     func end(_ client: ReaderClient) -> Bool {
         self.catchUp()
-        let hadPlace = self.hub.release(client.id, into: &self.actions)
+        let hadPlace = self.hub.release(client.id, into: &self.actions.wanted)
         client.claim?.isOver = true
         self.scene.watch.ends(client)
         self.perform()
@@ -136,7 +137,7 @@ final class ReaderSensor {
     func flush(_ client: ReaderClient) {
         if client.resting == nil {
             self.catchUp()
-            self.hub.flush(client.id, into: &self.actions)
+            self.hub.flush(client.id, into: &self.actions.wanted)
             self.perform()
         }
         if client.socket != nil { self.delivered(client, client.caughtUp()) }
@@ -151,7 +152,7 @@ final class ReaderSensor {
     // MARK: Samples
 
     private func sample(at time: Timestamp, _ row: [Double]) {
-        if self.hub.process(time, row.span, arrivedAt: self.now, into: &self.actions) == .accepted {
+        if self.hub.process(time, row.span, arrivedAt: self.now, into: &self.actions.wanted) == .accepted {
             self.history.accepted(time, rate: self.hub.running?.rate ?? 0)
             self.scene.counts.samples += 1
         }
@@ -159,27 +160,26 @@ final class ReaderSensor {
     }
 
     private func readingDone() {
-        self.hub.tick(at: self.now, into: &self.actions)
+        self.hub.tick(at: self.now, into: &self.actions.wanted)
         self.perform()
         self.setTimer()
     }
 
     private func gap() {
-        self.hub.gap(into: &self.actions)
-        self.history.breaksOff()
+        self.hub.gap(into: &self.actions.wanted)
         self.perform()
     }
 
     private func paceChanged(_ pace: SensorPace) {
         guard self.hub.running != pace else { return }
-        self.hub.deviceRuns(at: pace, into: &self.actions)
+        self.hub.deviceRuns(at: pace, into: &self.actions.wanted)
         self.perform()
     }
 
     private func changed() {
-        self.description.isAvailable = self.life.phase != .absent
+        self.description.isAvailable = self.use.trouble?.isAvailable ?? true
         guard self.description != self.hub.sensor else { return }
-        self.hub.describe(self.description, into: &self.actions)
+        self.hub.describe(self.description, into: &self.actions.wanted)
         self.perform()
     }
 
@@ -189,26 +189,20 @@ final class ReaderSensor {
     }
 
     private func perform() {
-        guard !self.isPerforming else { return }
-        self.isPerforming = true
-        var index = 0
-        while index < self.actions.count {
-            switch self.actions[index] {
+        guard self.actions.begin() else { return }
+        while let action = self.actions.next() {
+            switch action {
             case .run(let pace):
                 let real = self.run(at: pace)
-                if real != pace { self.hub.deviceRuns(at: real, into: &self.actions) }
+                if real != pace { self.hub.deviceRuns(at: real, into: &self.actions.wanted) }
                 self.setTimer()
             case .stop:
                 self.history.breaksOff()
-                self.pace = nil
-                self.perform(self.life.unwanted())
+                self.perform(self.use.unwanted())
             case .tell(let client, _): self.clients[Int(client.index)]?.tell()
             case .send(let client): self.send(client)
             }
-            index += 1
         }
-        self.actions.removeAll(keepingCapacity: true)
-        self.isPerforming = false
     }
 
     private func send(_ id: ClientID) {
@@ -226,83 +220,88 @@ final class ReaderSensor {
     // MARK: The device
 
     func attach(_ device: Int) {
-        if self.device != nil { self.detach() }
-        self.device = device
-        self.clock = SampleClock(bits: ReaderSetup.hardware[device].bits)
-        self.description.source = ReaderSetup.hardware[device].driver
-        self.perform(self.life.appeared())
+        self.coming = device
+        self.perform(self.use.attached())
     }
 
     /// Something about it changed: what did not work may now.
-    func refresh() { self.perform(self.life.appeared()) }
+    func refresh() { self.perform(self.use.refreshed()) }
 
-    func detach() {
-        let wasRunning = self.life.phase == .running
-        self.perform(self.life.vanished())
-        self.device = nil
-        if wasRunning { self.gap() }
-        self.changed()
-    }
+    func detach() { self.perform(self.use.detached()) }
 
     private func run(at pace: SensorPace) -> SensorPace {
-        self.pace = pace
-        let action = self.life.wanted()
-        self.perform(self.life.phase == .running ? .start : action)
-        return self.real ?? SensorPace(rate: pace.rate)
+        self.perform(self.use.wanted(at: pace))
+        return self.use.inForce(pace)
     }
 
-    private func perform(_ action: DeviceLife.Action) {
-        switch action {
-        case .none: break
+    private func perform(_ steps: [DeviceUse.Step]) {
+        for step in steps { self.perform(step) }
+        self.retryTimer = self.use.nextRetry
+    }
+
+    private func perform(_ step: DeviceUse.Step) {
+        switch step {
         case .probe: self.probe()
         case .start: self.start()
-        case .stop:
-            if let device { self.scene.devices[device].running = nil }
-            self.real = nil
+        case .stop: self.standStill()
+        case .letGo: self.device = nil
+        case .take: self.take()
+        case .tellGap: self.gap()
+        case .tellPace(let pace): self.paceChanged(pace)
+        case .tellChange: self.changed()
+        case .goOn: self.perform(self.use.goOn())
         }
-        self.retryTimer = self.life.nextRetry
+    }
+
+    private func standStill() {
+        self.history.breaksOff()
+        self.asked = nil
+        if let device { self.scene.devices[device].running = nil }
+    }
+
+    private func take() {
+        guard let device = self.coming else { return }
+        self.coming = nil
+        self.device = device
+        self.clock = SampleClock(bits: ReaderSetup.hardware[device].bits)
+        self.description.source = ReaderSetup.hardware[device].driver
+        self.perform(self.use.taken())
     }
 
     private func probe() {
         guard let device else { return }
-        let isBlind = self.scene.devices[device].mood == .blind
-        if !isBlind {
-            let hardware = ReaderSetup.hardware[device]
-            self.description = SensorDescription(
-                name: self.name, channels: self.kind.channels, unit: self.kind.unit, range: 16, rates: hardware.rates,
-                source: hardware.driver, isSimulated: false)
-            self.check = ReadingCheck(self.kind, range: 16)
+        if self.scene.devices[device].mood == .blind {
+            return self.perform(self.use.probeFailed("it cannot be looked at", at: self.now))
         }
-        let action = self.life.probed(isBlind ? "it cannot be looked at" : nil, at: self.now)
-        self.changed()
-        self.perform(self.real == nil ? action : .none)
+        let hardware = ReaderSetup.hardware[device]
+        self.description = SensorDescription(
+            name: self.name, channels: self.kind.channels, unit: self.kind.unit, range: 16, rates: hardware.rates,
+            source: hardware.driver, isSimulated: false)
+        self.perform(self.use.probed(range: 16, at: self.now))
     }
 
     private func start() {
         guard let device, let pace = self.pace else { return }
+        if self.asked == pace { self.scene.find("\(self.name): is started at a pace at which it runs") }
+        self.asked = pace
         guard self.scene.devices[device].mood != .refusing else { return self.broke("it refuses", isFinal: true) }
         let hardware = ReaderSetup.hardware[device]
         let rate = hardware.rates.isEmpty ? min(pace.rate, 300) * 0.99 : pace.rate
         let real = SensorPace(rate: rate, batchLatency: min(pace.batchLatency, hardware.gathers))
         self.scene.devices[device].running = real
         self.scene.devices[device].wall = self.scene.wall
-        self.real = real
-        self.paceChanged(real)
-        self.changed()
+        self.perform(self.use.started(at: real))
     }
 
     private func broke(_ problem: String, isFinal: Bool) {
-        let action = self.life.failed(problem, isFinal: isFinal, at: self.now)
-        guard action != .none else { return }
-        self.scene.counts.failures += 1
-        self.perform(action)
-        self.gap()
-        self.changed()
+        let steps = self.use.failed(problem, isFinal: isFinal, at: self.now)
+        if !steps.isEmpty { self.scene.counts.failures += 1 }
+        self.perform(steps)
     }
 
     /// What the device holds is read for those who claim the sensor until now, at its pace until now.
     private func catchUp() {
-        guard let device, self.life.phase == .running, self.scene.devices[device].held > 0 else { return }
+        guard let device, self.use.isRunning, self.scene.devices[device].held > 0 else { return }
         let held = self.scene.devices[device].held
         self.scene.devices[device].held = 0
         self.read(held)
@@ -310,7 +309,7 @@ final class ReaderSensor {
 
     /// Readings arrive together, so many.
     func read(_ count: Int) {
-        guard let device, let running = self.scene.devices[device].running, self.life.phase == .running else { return }
+        guard let device, let running = self.scene.devices[device].running, self.use.isRunning else { return }
         let mood = self.scene.devices[device].mood
         switch mood {
         case .failing: return self.broke("a reading failed", isFinal: false)
@@ -339,14 +338,14 @@ final class ReaderSensor {
             let isSpoilt = mood == .spoilt && after % 2 == 0
             self.reading(at: time, [isSpoilt ? .nan : Double(self.history.next), 0, 1])
             // Whoever was told may have done something about it.
-            guard self.life.phase == .running, self.device == device else { return }
+            guard self.use.isRunning, self.device == device else { return }
         }
         self.readingDone()
     }
 
     private func reading(at time: Timestamp, _ row: [Double]) {
-        if self.life.succeeded() { self.changed() }
-        let isNews = self.check.note(time, row.span)
+        if self.use.succeeded() { self.changed() }
+        let isNews = self.use.note(time, row.span)
         self.sample(at: time, row)
         if isNews { self.changed() }
     }
@@ -365,7 +364,7 @@ final class ReaderSensor {
         }
         if let retryTimer, retryTimer <= self.now {
             self.retryTimer = nil
-            self.perform(self.life.retry(at: self.now))
+            self.perform(self.use.retry(at: self.now))
         }
     }
 }
