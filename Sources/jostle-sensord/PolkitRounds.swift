@@ -3,7 +3,7 @@ import Loop
 import Motion
 import SensorCore
 
-/// Connections that hold something for which polkit has to say yes, or were refused it: the shell around `ClaimRounds`, for one action.
+/// Connections that hold something for which polkit has to say yes, or were refused it: the shell around `Admissions`, for one action.
 ///
 /// Not `Sendable`: it belongs to the loop's thread.
 final class PolkitRounds {
@@ -18,11 +18,10 @@ final class PolkitRounds {
     private let action: String
     private let names: NameWatch
     private let loop: EventLoop
-    private var rounds = ClaimRounds()
+    private var admissions = Admissions(places: PolkitRounds.mostRefused)
     private var timer: EventLoop.TimerID?
-    /// Who was refused, of each user some.
-    private var refused: [String: (user: UInt32, watch: NameWatch.Token)] = [:]
-    private var refusedShares = PolkitRounds.mostRefused
+    /// Who was refused, and may leave.
+    private var watches: [String: NameWatch.Token] = [:]
     /// What a connection holds rests for this reason, or goes on.
     var onRest: (_ name: String, Resting?) -> Void = { _, _ in }
     /// A connection that was refused would not be by now.
@@ -41,24 +40,14 @@ final class PolkitRounds {
         self.action = action
         self.names = names
         self.loop = loop
-        polkit.listen { [unowned self] news in
-            self.goOn { rounds, now in
-                switch news {
-                case .changed(let isSilent): return rounds.changed(isSilent: isSilent, at: now)
-                case .silent: return rounds.fellSilent(at: now)
-                case .mayAnswer:
-                    rounds.mayAnswer()
-                    return []
-                }
-            }
-        }
+        polkit.listen { [unowned self] news in self.goOn { $0.take(news, at: $1) } }
     }
 
     /// What there is for all, and who has it.
     func usage(of part: LimitUsage.Part) -> [LimitUsage] {
         [
-            LimitUsage("polkit-refusals", of: part, self.refusedShares),
-            LimitUsage("polkit-rounds", of: part, self.rounds.shares),
+            LimitUsage("polkit-refusals", of: part, self.admissions.refusals),
+            LimitUsage("polkit-rounds", of: part, self.admissions.shares),
         ]
     }
 
@@ -70,91 +59,69 @@ final class PolkitRounds {
     // MARK: Who holds what
 
     /// Why what a connection holds rests; `nil`: it does not, or is not known.
-    func resting(_ name: String) -> Resting? { self.rounds.resting(name) }
+    func resting(_ name: String) -> Resting? { self.admissions.resting(name) }
 
     /// A connection holds something, or more, by what was said to a question of then.
     func hold(_ name: String, of user: UInt32, asOf asked: ClaimRounds.Moment?) {
-        self.goOn { rounds, now in
-            rounds.hold(name, of: user, asOf: asked, at: now)
+        self.goOn { admissions, now in
+            admissions.hold(name, of: user, asOf: asked, at: now)
             return []
         }
     }
 
     /// A connection holds nothing any more.
-    func letGo(_ name: String) { self.rounds.letGo(name) }
+    func letGo(_ name: String) { self.admissions.letGo(name) }
 
     // MARK: Who may
 
     /// Finds out whether a connection may that holds nothing yet. Whoever was refused is refused at once, as long as nothing changed.
     func admit(_ name: String, of user: UInt32, _ then: @escaping (Admission) -> Void) {
-        if let resting = self.rounds.refusal(of: name) { return then(.no(resting, reason: nil)) }
-        let asked = self.rounds.moment(at: self.now)
+        if let resting = self.admissions.refusal(of: name) { return then(.no(resting, reason: nil)) }
+        let asked = self.admissions.moment(at: self.now)
         self.polkit.ask(self.action, of: name, user) { [weak self] answer in
             guard let self else { return }
+            self.goOn { $0.take(answer, admitting: name, of: user, asOf: asked, at: $1) }
             switch answer {
-            case .yes:
-                self.forget(name)
-                then(.yes(asOf: asked))
-            case .no:
-                self.refuse(name, of: user, answer, asOf: asked)
-                then(.no(.inactive, reason: nil))
-            case .unknown(let reason), .silent(let reason):
-                self.refuse(name, of: user, answer, asOf: asked)
-                then(.no(.unknown, reason: reason))
+            case .yes: then(.yes(asOf: asked))
+            case .no: then(.no(.inactive, reason: nil))
+            case .unknown(let reason), .silent(let reason): then(.no(.unknown, reason: reason))
             }
         }
     }
 
     /// Remembers who is refused, because what it holds rests.
-    func refuse(_ name: String, of user: UInt32) {
-        self.refuse(name, of: user, nil, asOf: self.rounds.moment(at: self.now))
-    }
-
-    private func refuse(
-        _ name: String, of user: UInt32, _ answer: Polkit.Answer?, asOf asked: ClaimRounds.Moment
-    ) {
-        if self.refused[name] == nil, self.refusedShares.take(1, for: user) {
-            // With a rule of its own: what others do must not wake us.
-            let watch = self.names.follow(name, ownRule: true) { [weak self] in if $0 == nil { self?.forget(name) } }
-            self.refused[name] = (user, watch)
-        }
-        guard self.refused[name] != nil else { return }
-        self.goOn { rounds, now in
-            rounds.refuse(name, of: user, answer?.forRounds, asOf: asked, at: now)
-            return []
-        }
-    }
-
-    private func forget(_ name: String) {
-        guard let (user, watch) = self.refused.removeValue(forKey: name) else { return }
-        self.refusedShares.giveBack(1, for: user)
-        self.names.unfollow(watch)
-        self.rounds.forget(name)
-    }
+    func refuse(_ name: String, of user: UInt32) { self.goOn { $0.refuse(name, of: user, at: $1) } }
 
     // MARK: Rounds
 
     /// Takes in what happened, does what follows from it, and asks whom there is to ask about by now.
-    private func goOn(_ input: (inout ClaimRounds, _ now: Int64) -> [ClaimRounds.Effect]) {
-        for effect in input(&self.rounds, self.now) {
-            switch effect {
-            case .rest(let name, let resting): self.onRest(name, resting)
-            case .goOn(let name): self.onRest(name, nil)
-            case .allow(let name):
-                self.forget(name)
-                self.onAllow(name)
-            }
-        }
-        while let (name, user) = self.rounds.next(at: self.now) {
+    private func goOn(_ input: (inout Admissions, _ now: Int64) -> [Admissions.Effect]) {
+        for effect in input(&self.admissions, self.now) { self.perform(effect) }
+        while let (name, user) = self.admissions.next(at: self.now) {
             self.polkit.ask(self.action, of: name, user) { [weak self] answer in
-                self?.goOn { $0.answered(answer.forRounds, about: name, at: $1) }
+                self?.goOn { $0.answered(answer, about: name, at: $1) }
             }
         }
         self.setTimer()
     }
 
+    private func perform(_ effect: Admissions.Effect) {
+        switch effect {
+        case .rest(let name, let resting): self.onRest(name, resting)
+        case .goOn(let name): self.onRest(name, nil)
+        case .allow(let name): self.onAllow(name)
+        case .watch(let name):
+            // With a rule of its own: what others do must not wake us.
+            self.watches[name] = self.names.follow(name, ownRule: true) { [weak self] owner in
+                if owner == nil { self?.goOn { admissions, _ in admissions.forget(name) } }
+            }
+        case .unwatch(let name):
+            if let watch = self.watches.removeValue(forKey: name) { self.names.unfollow(watch) }
+        }
+    }
+
     private func setTimer() {
-        guard let deadline = self.rounds.nextDeadline else {
+        guard let deadline = self.admissions.nextDeadline else {
             if let timer { self.loop.cancel(timer) }
             return self.timer = nil
         }

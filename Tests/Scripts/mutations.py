@@ -98,8 +98,8 @@ MUTATIONS = [
     (
         "kept-task",
         "Sources/Background/AppTasks.swift",
-        "        self.pending.remove(at: index)\n        effects.append(.forget(self.owner, identifier: identifier))\n",
-        "        self.pending.remove(at: index)\n",
+        "            effects.append(.forget(self.owner, identifier: identifier))\n        }\n        return nil\n",
+        "        }\n        return nil\n",
     ),
     (
         "lost-changes",
@@ -150,6 +150,60 @@ MUTATIONS = [
         "Sources/DeviceCore/DeviceLife.swift",
         "        self.isWanted = false\n        self.nextRetry = nil\n",
         "        self.isWanted = false\n",
+    ),
+    (
+        "untold-end-of-a-device",
+        "Sources/DeviceCore/DeviceUse.swift",
+        " + [.letGo] + (wasRunning ? [.tellGap] : []) + [.tellChange]",
+        " + [.letGo] + (wasRunning ? [] : [.tellGap]) + [.tellChange]",
+    ),
+    (
+        "untold-failure",
+        "Sources/DeviceCore/DeviceUse.swift",
+        "self.steps(action) + [.tellGap, .tellChange]",
+        "self.steps(action) + [.tellChange]",
+    ),
+    (
+        "started-twice",
+        "Sources/DeviceCore/DeviceUse.swift",
+        "self.isRunning && self.real == nil ? [.start] : []",
+        "self.isRunning ? [.start] : []",
+    ),
+    (
+        "skipped-actions",
+        "Sources/SensorCore/ActionLine.swift",
+        "            self.done = 0\n",
+        "",
+    ),
+    (
+        "forgotten-questions",
+        "Sources/SensorCore/PolkitLine.swift",
+        "        outcome.left = self.line.takeAll()\n",
+        "        _ = self.line.takeAll()\n",
+    ),
+    (
+        "kept-place-of-a-question",
+        "Sources/SensorCore/PolkitLine.swift",
+        "        self.places.giveBack(1, for: asked.user)\n",
+        "",
+    ),
+    (
+        "silence-without-end",
+        "Sources/SensorCore/PolkitLine.swift",
+        "guard let nextTry, nextTry <= now, self.endSilence() else { return nil }",
+        "guard let nextTry, nextTry < now, self.endSilence() else { return nil }",
+    ),
+    (
+        "kept-place-of-who-was-refused",
+        "Sources/SensorCore/Admissions.swift",
+        "        self.refusals.giveBack(1, for: user)\n",
+        "        self.refusals.giveBack(0, for: user)\n",
+    ),
+    (
+        "untold-permission",
+        "Sources/SensorCore/Admissions.swift",
+        "case .allow(let name): self.forget(name) + [.allow(name)]",
+        "case .allow(let name): self.forget(name)",
     ),
     (
         "long-run",
