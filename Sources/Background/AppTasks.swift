@@ -107,7 +107,12 @@ package struct AppTasks: Sendable {
             return .unknown(identifier)
         }
         self.pending.remove(at: index)
-        effects.append(.forget(self.owner, identifier: identifier))
+        // What is under way had given its place on the disk to the one that was submitted since, and stands there again.
+        if let current = self.current?.record, current.request.identifier == identifier {
+            effects.append(.keep(current))
+        } else {
+            effects.append(.forget(self.owner, identifier: identifier))
+        }
         return nil
     }
 

@@ -15,6 +15,8 @@ package struct Tasks: Sendable {
     /// By app, in the time that the system is awake: when something happens to the task under way.
     private var running = DeadlineHeap()
     private var lastRevision: UInt64 = 0
+    /// What was submitted before it was known what the disk has: that is older, and over. `nil`: it is known.
+    private var submitted: [TaskOwner: Set<String>]? = [:]
     /// What tasks can wait for that is the case.
     package private(set) var met = WordSet<TaskNeed>.all
     /// What waits, and whose it is.
@@ -54,9 +56,12 @@ package struct Tasks: Sendable {
                 ? .full(limit: Self.mostPending) : .shareUsed(limit: Self.shares.share)
         }
         let revision = self.nextRevision()
-        return self.change(owner, settings, makes: true) { tasks, settings in
-            tasks.submit(request, declared: declared, revision: revision, at: now, settings, into: &effects)
-        } ?? nil
+        let refusal =
+            self.change(owner, settings, makes: true) { tasks, settings in
+                tasks.submit(request, declared: declared, revision: revision, at: now, settings, into: &effects)
+            } ?? nil
+        if refusal == nil { self.submitted?[owner, default: []].insert(request.identifier) }
+        return refusal
     }
 
     package mutating func cancel(
@@ -69,7 +74,10 @@ package struct Tasks: Sendable {
     package mutating func restore(
         _ records: [TaskRecord], terminated: [TaskOwner], _ settings: Settings, into effects: inout [TaskEffect]
     ) {
+        let submitted = self.submitted ?? [:]
+        self.submitted = nil
         for record in records where self.pendingCount < Self.mostPending {
+            if submitted[record.owner]?.contains(record.request.identifier) == true { continue }
             _ = self.change(record.owner, settings, makes: true) { tasks, _ in
                 tasks.restore(record, into: &effects)
             }

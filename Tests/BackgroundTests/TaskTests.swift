@@ -223,6 +223,24 @@ struct TaskBoard {
         #expect(board.next == nil && board.disk == [:])
     }
 
+    /// It was submitted anew while it ran, and taken back: the disk knows again that it is begun, or a broker that starts anew would not.
+    @Test(arguments: [true, false]) func whatIsUnderWayStaysOnTheDisk(_ isKept: Bool) {
+        var board = TaskBoard()
+        board.isKeeping = isKept
+        _ = board.submit(TaskRequest("tidy0", .processing))
+        board.pass(0)
+        #expect(board.disk == ["tidy0": 1])
+        _ = board.submit(TaskRequest("tidy0", .processing, needs: WordSet([.idle])), 1)
+        #expect(board.disk == ["tidy0": 0])
+        #expect(board.cancel("tidy0", 2) == "yes")
+        #expect(board.disk == ["tidy0": 1])
+        #expect(board.cancel("tidy0", 3) == "unknown")
+        if let record = board.tasks[board.owner()]?.current?.record { board.kept(record, 4) }
+        #expect(board.take() == ["launch A tidy0", "run A tidy0 #1"])
+        #expect(board.done(true, 5) == "yes")
+        #expect(board.disk == [:])
+    }
+
     // MARK: When it runs
 
     /// A refresh task is asked for no earlier than a quarter of an hour from now, and comes no earlier.
@@ -438,6 +456,19 @@ struct TaskBoard {
         #expect(board.done(true, 201) == "yes")
         board.pass(500)
         #expect(board.take() == ["A sync done", "rests A", "launch A tidy0", "run A tidy0 #1"])
+    }
+
+    /// The disk says late what it had: of that, what was submitted anew by then is over.
+    @Test func whatWasSubmittedBeforeTheDiskSaidSoIsNotRestored() {
+        var board = TaskBoard()
+        let owner = board.owner()
+        let records = ["tidy0", "tidy1", "tidy2"].map { TaskRecord(owner, TaskRequest($0, .processing)) }
+        for identifier in ["tidy0", "tidy1"] { _ = board.submit(TaskRequest(identifier, .processing)) }
+        #expect(board.cancel("tidy1", 0) == "yes")
+        board.pass(0)
+        #expect(board.done(true, 1) == "yes")
+        board.change(2) { $0.restore(records, terminated: [], $2, into: &$3) }
+        #expect(board.tasks.all.flatMap(\.records).map(\.request.identifier) == ["tidy2"])
     }
 
     @Test func whatWasSubmittedSinceTakesThePlaceOfWhatCameToNothing() {

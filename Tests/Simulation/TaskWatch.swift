@@ -29,6 +29,8 @@ struct TaskWatch {
     /// Revisions of which it was said that they are on the disk, or that nobody brings them there.
     private var kept: Set<UInt64> = []
     private var terminated: Set<TaskOwner> = []
+    /// What was submitted.
+    private var submitted: Set<Name> = []
 
     /// What was begun, by revision: how often by then.
     private var begun: [UInt64: UInt32] = [:]
@@ -44,6 +46,7 @@ struct TaskWatch {
         self.runs = [:]
         self.kept = []
         self.terminated = []
+        self.submitted = []
         self.begun = [:]
     }
 
@@ -151,13 +154,18 @@ struct TaskWatch {
         for record in records {
             let app = tasks[record.owner]
             let isThere = app?.records.contains { $0.request.identifier == record.request.identifier } ?? false
-            if !isThere, record.attempt < AppTasks.mostAttempts {
+            // What was submitted anew by then may be over.
+            let name = Name(owner: record.owner, identifier: record.request.identifier)
+            if !isThere, record.attempt < AppTasks.mostAttempts, !self.submitted.contains(name) {
                 self.find("\(record.request.identifier) was on the disk, and is lost")
             }
         }
     }
 
-    mutating func submitted() { self.counts.submitted += 1 }
+    mutating func submits(_ identifier: String, _ owner: TaskOwner) {
+        self.counts.submitted += 1
+        self.submitted.insert(Name(owner: owner, identifier: identifier))
+    }
 
     /// Nothing waits for anything any more.
     mutating func end(_ tasks: Tasks) {

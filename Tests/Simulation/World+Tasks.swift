@@ -28,7 +28,9 @@ extension World {
         // Only an app file says that an app has any.
         let hasFile = Setup.files.indices.contains { Setup.files[$0].app == id && self.files[$0] > 0 }
         let declared = DeclaredTasks(hasFile ? Self.declared : [], modes: .all)
-        if self.task(.submit(app, self.task(number), declared: declared)) { self.tasks.submitted() }
+        let request = self.task(number)
+        guard self.task(.submit(app, request, declared: declared)), let user = self.box(of: app)?.user else { return }
+        self.tasks.submits(request.identifier, TaskOwner(id, user: user))
     }
 
     /// Hands an input about tasks to the core, which is told the wall clock first.
