@@ -61,15 +61,14 @@ extension EventQueue {
             actions.append(.failed(kept.event, failure))
         }
         for var kept in self.unacknowledged where kept.isCalled {
-            kept.isCalled = false
-            if isUnseen { kept.attempts -= 1 }
+            kept.callFailed(isUnseen: isUnseen)
             self.waiting.insert(kept)
             self.expect(kept.event.ends)
         }
         self.unacknowledged.removeAll(where: \.isCalled)
-        // It may have come by itself meanwhile. Whether it can be sent anything is known when all is decided.
-        self.expect(now)
         // Nobody is tried again who cannot be started.
         if failure == .unknown { self.end(.launchFailed, &actions, where: \.isLaunching) }
+        // It may have come by itself meanwhile. Whether it can be sent anything, or told, is known when all is decided.
+        if !self.isIdle { self.expect(now) }
     }
 }

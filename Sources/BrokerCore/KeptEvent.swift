@@ -113,6 +113,17 @@ struct KeptEvent: Sendable {
         self.due = Timestamp(microseconds: .max)
     }
 
+    /// The call in which it was handed over came to nothing.
+    ///
+    /// - Parameter isUnseen: Nobody was there who could have it.
+    mutating func callFailed(isUnseen: Bool) {
+        self.isCalled = false
+        guard isUnseen else { return }
+        self.attempts -= 1
+        // It may have got another number meanwhile.
+        self.earlierAttempts = min(self.earlierAttempts, self.attempts)
+    }
+
     /// How long after the latest sending it is sent again: each time twice as long.
     var patience: TimeSpan {
         let doublings = min(max(0, self.attempts - 1), 6)

@@ -285,6 +285,9 @@ package struct Mailboxes {
         // What it was called for is gone; that it could not be called counts for what came since.
         if let app = self.boxes.first(where: { $0.app == id && (user == nil || $0.user == user) }) {
             self.change(app, &effects, body)
+        } else if let index = self.absent.index(of: id, user) {
+            body(&self.absent[index].queue, &self.wants)
+            self.tellAbsent(index, &effects)
         }
     }
 

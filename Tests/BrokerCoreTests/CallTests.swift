@@ -98,6 +98,31 @@ import Testing
         #expect(bench.take() == ["2 S5.queue-full", "send 1", "gap 2-2 1/0/0", "send 3", "caught up 3"])
     }
 
+    /// It got another number while nobody was there to be called: what is sent then it has seen under that.
+    @Test func whatNobodyHadUnderItsOldNumberIsSentUnderTheNew() {
+        let nobodys = self.bench()
+        var bench = QueueBench(isSubscribed: false)
+        bench.add(.ack, lifespan: 60_000, kind: .store)
+        bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
+        bench.perform { $0.callFailed(.notStarted, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["send 1", "send 2", "caught up 2"])
+        bench.perform { $0.end(.dropped, &$2) { $0.event.sequence == 2 } }
+        bench.pass(to: 1)
+        #expect(bench.take() == ["2 S5.queue-full"])
+    }
+
+    /// It came by itself and has read all, and nobody can start it for what it was to be called for: it is told what it misses.
+    @Test func whatNobodyCanBeStartedForIsToldWhenNothingFollows() {
+        var bench = self.bench()
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { $0.callFailed(.unknown, at: $1, &$2) }
+        #expect(bench.queue.deadline == bench.time)
+        bench.pass(to: 1)
+        #expect(bench.take() == ["caught up 1", "1 S5.launch-failed", "gap 1-1 0/1/0"])
+        #expect(bench.queue.isIdle && bench.queue.deadline == nil)
+    }
+
     /// What was on its way when its app left comes back, and keeps nothing from whoever comes next.
     @Test func whatComesBackFromWhoLeftHoldsNothing() {
         var bench = QueueBench()
