@@ -47,6 +47,10 @@ struct EventWatch {
         var isOver: Bool { self.end != nil }
         /// The app may have it.
         var isOut: Bool { self.sent > 0 || self.isRestored }
+        /// How often of that in another queue; `nil`: it was in no other.
+        var sentBefore: Int?
+        /// The app may know its number.
+        var isSeen: Bool { self.sent > self.sentBefore ?? 0 || self.isRestored && self.sentBefore == nil }
     }
 
     /// Numbers of one queue that its app was sent or told.
@@ -222,6 +226,9 @@ struct EventWatch {
         let nobodys = self.numbers.removeValue(forKey: Box(app: app, user: nil))
         let box = Box(app: app, user: user)
         if !hadOwn { self.numbers[box] = nobodys }
+        for (key, record) in self.records where hadOwn && record.box == Box(app: app, user: nil) {
+            self.records[key]?.sentBefore = record.sent
+        }
         for (number, call) in self.calls where call.box == Box(app: app, user: nil) {
             self.calls[number]?.box = box
             // Behind his own they have other numbers, which may look the same.
@@ -291,6 +298,8 @@ struct EventWatch {
                 self.find("\(app) \(event.sequence): acknowledged by nobody")
             }
             self.settling.insert(key)
+            // Who has it knows its number, also when that was another queue's.
+            if isCovered, let box = record.box { self.numbers[box, default: Numbers()].add(event.sequence) }
         case .expired:
             self.counts.otherEnds += 1
             if event.ends > now { self.find("\(app) \(event.sequence): expired before its time") }
@@ -369,7 +378,7 @@ struct EventWatch {
                 if isUnseen { record.sent -= 1 }
                 self.records[key] = record
                 guard record.isOver ? isUnseen && !isRenumbered : isUnseen || isRenumbered else { continue }
-                if isRenumbered || !record.isOut {
+                if isRenumbered || !record.isSeen {
                     self.numbers[record.isOver ? call.box : record.box ?? call.box]?.remove(record.sequence)
                 }
             }

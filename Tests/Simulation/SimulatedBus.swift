@@ -39,7 +39,8 @@ struct SimulatedConnection {
         case runTask(TaskOwner, TaskRun, process: Int)
         /// It is launched with these, by such a process of the broker.
         case call(Launch, [Event], process: Int)
-        case ping
+        /// Such a process of the broker asks whether it reads.
+        case ping(process: Int)
         case brokerGone
         case brokerCame
     }

@@ -20,8 +20,8 @@ struct World {
         var last: EventName?
         /// Events that want an answer and have none.
         var unanswered: [EventName] = []
-        /// Calls by which it is launched that have none, and what it was handed in them.
-        var calls: [(launch: Launch, events: [EventName])] = []
+        /// Calls by which it is launched that have none, what it was handed in them, and by which process of the broker.
+        var calls: [(launch: Launch, events: [EventName], process: Int)] = []
         /// A task of its user that it does.
         var task: (owner: TaskOwner, run: TaskRun)?
         /// What its program does when it is started.
@@ -318,10 +318,7 @@ struct World {
             return self.find("\(event.sequence) is sent to app \(app.index), which was never there")
         }
         guard let box = self.box(of: app) else {
-            // It has left with this very input: what goes is lost like all that it has not read.
-            let id = Setup.apps[self.connections[peer.connection].client]
-            let box = EventWatch.Box(app: id, user: Setup.user(of: self.connections[peer.connection].client))
-            return id.isAnonymous ? () : self.events.sent(event, to: box, at: self.now)
+            return self.lost(to: peer) { $0.sent(event, to: $1, at: $2) }
         }
         if self.process?.core.isHeld(app) == false, self.offer(event.bytes, .event(event), to: app, peer.connection) {
             self.process?.core.sent(app, event, &self.returned)
@@ -332,13 +329,25 @@ struct World {
     }
 
     private mutating func deliver(_ mark: Mark, to app: AppHandle) {
-        guard let box = self.box(of: app), let peer = self.process?.peers[app] else { return }
+        guard let peer = self.process?.peers[app] else { return }
+        guard let box = self.box(of: app) else {
+            return self.lost(to: peer) { watch, box, _ in watch.sent(mark, to: box) }
+        }
         if self.process?.core.isHeld(app) == false, self.offer(Mark.bytes, .mark(mark), to: app, peer.connection) {
             self.process?.core.sent(app, mark)
             self.events.sent(mark, to: box)
         } else {
             _ = try? self.process?.core.apply(.unsentMark(app, mark), at: self.now, &self.returned)
         }
+    }
+
+    /// An app has left with this very input: what goes to it is lost like all that it has not read.
+    private mutating func lost(
+        to peer: SimulatedPeer, _ see: (inout EventWatch, EventWatch.Box, _ now: Timestamp) -> Void
+    ) {
+        let client = self.connections[peer.connection].client
+        guard !Setup.apps[client].isAnonymous else { return }
+        see(&self.events, EventWatch.Box(app: Setup.apps[client], user: Setup.user(of: client)), self.now)
     }
 
     private mutating func offer(
@@ -355,7 +364,7 @@ struct World {
                     "the bus holds \(self.connections[connection].unread) bytes for app \(app.index), not \(limit)")
             }
         }
-        if verdict.pings { self.connections[connection].hear(.ping) }
+        if verdict.pings { self.connections[connection].hear(.ping(process: self.processes)) }
         return verdict.goes
     }
 
@@ -423,7 +432,8 @@ struct World {
             guard case .call(let launch, _, self.processes) = signal else { return nil }
             return launch
         }
-        for launch in self.clients[client].calls.map(\.launch) + unread { self.say(client, .notCalled(launch, .left)) }
+        let calls = self.clients[client].calls.filter { $0.process == self.processes }
+        for launch in calls.map(\.launch) + unread { self.say(client, .notCalled(launch, .left)) }
         for case .runTask(let owner, let run, self.processes) in self.connections[connection].toClient {
             self.say(client, .taskLost(owner, run.revision))
         }
@@ -458,13 +468,14 @@ struct World {
             case .call(let launch, let events, self.processes):
                 for event in events { self.events.reads(event, Setup.apps[client]) }
                 let names = events.map { EventName(sequence: $0.sequence, epoch: $0.epoch) }
-                self.clients[client].calls.append((launch, names))
+                self.clients[client].calls.append((launch, names, self.processes))
                 while answers, !self.clients[client].calls.isEmpty { self.answer(client, .consume) }
             case .runTask(let owner, let run, self.processes):
                 self.clients[client].task = (owner, run)
                 if answers { self.finishTask(client, isSuccess: true) }
-            case .call, .runTask, .mark: break
-            case .ping: self.say(client, .pong)
+            case .ping(self.processes): self.say(client, .pong)
+            // The bus takes an answer to whoever asked, and to no other.
+            case .call, .runTask, .ping, .mark: break
             case .brokerGone:
                 self.clients[client].unanswered = []
                 self.clients[client].calls = []
@@ -475,7 +486,9 @@ struct World {
     }
 
     private mutating func answer(_ client: Int, _ answer: Answer, refuses: Bool = false) {
-        if let (launch, events) = self.clients[client].calls.popLast() {
+        if let (launch, events, process) = self.clients[client].calls.popLast() {
+            // The bus takes an answer to whoever called, and to no other.
+            guard process == self.processes else { return }
             if refuses { return self.say(client, .notCalled(launch, .refused)) }
             self.clients[client].last = events.last ?? self.clients[client].last
             return self.say(client, .called(launch, answer))
@@ -565,7 +578,7 @@ struct World {
         case .answer(let name, let answer): self.watchAnswer(name, of: app) { $0.input(.answer(app, name, answer)) }
         case .pong:
             guard let (pings, room) = self.process?.peers[app]?.answered() else { return }
-            if pings { self.connections[connection].hear(.ping) }
+            if pings { self.connections[connection].hear(.ping(process: self.processes)) }
             if let room { self.input(.room(app, room)) }
         }
     }
