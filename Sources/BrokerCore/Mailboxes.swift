@@ -279,16 +279,23 @@ package struct Mailboxes {
     ) {
         if let app = self.called(id) { return self.change(app, &effects, body) ?? () }
         if let index = self.absent.all.firstIndex(where: { $0.id == id && $0.queue.isCalled }) {
-            body(&self.absent[index].queue, &self.wants)
-            return self.tellAbsent(index, &effects)
+            return self.endCall(ofAbsent: index, &effects, body)
         }
         // What it was called for is gone; that it could not be called counts for what came since.
         if let app = self.boxes.first(where: { $0.app == id && (user == nil || $0.user == user) }) {
             self.change(app, &effects, body)
         } else if let index = self.absent.index(of: id, user) {
-            body(&self.absent[index].queue, &self.wants)
-            self.tellAbsent(index, &effects)
+            self.endCall(ofAbsent: index, &effects, body)
         }
+    }
+
+    private mutating func endCall(
+        ofAbsent index: Int, _ effects: inout [MailEffect], _ body: (inout EventQueue, inout [QueueAction]) -> Void
+    ) {
+        body(&self.absent[index].queue, &self.wants)
+        self.tellAbsent(index, &effects)
+        // Nothing more may be due there, and then no time comes at which that would be seen.
+        self.absent.tidy()
     }
 
     // MARK: The disk
