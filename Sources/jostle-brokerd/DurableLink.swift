@@ -12,6 +12,8 @@ final class DurableLink {
     private unowned let service: BrokerService
     private let store: Store?
     private var apps: [AppID: DurableApp] = [:]
+    /// What was forgotten before the disk said what it had; `nil`: it has said so.
+    private var forgotten: Set<AppID>? = []
     /// Who waits for which change to be on the disk, in order.
     private var commits: [(number: UInt64, done: (BusError?) -> Void)] = []
     /// The number of the last change.
@@ -119,6 +121,7 @@ final class DurableLink {
         let old = self.apps[id]
         if old != app {
             self.apps[id] = app
+            if app == nil { self.forgotten?.insert(id) } else { self.forgotten?.remove(id) }
             if let file = self.service.links.clients[id]?.file, old?.detectors != app?.detectors {
                 self.service.links.appFiles.install(file)
             }
@@ -154,6 +157,9 @@ final class DurableLink {
     func restore(_ apps: [DurableApp]) {
         if !apps.isEmpty { self.service.log.info("\(apps.count) apps are durable") }
         self.apps.reserveCapacity(apps.count)
-        for app in apps where self.apps[app.id] == nil { self.apps[app.id] = app }
+        for app in apps where self.apps[app.id] == nil && self.forgotten?.contains(app.id) != true {
+            self.apps[app.id] = app
+        }
+        self.forgotten = nil
     }
 }

@@ -206,6 +206,12 @@ MUTATIONS = [
         "case .allow(let name): self.forget(name)",
     ),
     (
+        "lost-registration",
+        "Sources/BrokerCore/App.swift",
+        "self.registered.requests.isEmpty ? [self.filed] : [self.filed, self.registered]",
+        "[self.filed]",
+    ),
+    (
         "long-run",
         "Sources/Background/AppTasks.swift",
         "        let ends = now.awake + time\n",

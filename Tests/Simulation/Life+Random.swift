@@ -14,10 +14,17 @@ extension Life {
         // What happens to the reader is drawn for itself, so that it changes nothing of what happens to the broker.
         var other = SeededRandom(seed: seed ^ 0x7265_6164_6572)
         let begin = Self.beginOfReader(&other)
+        // And what is registered for good.
+        var third = SeededRandom(seed: seed ^ 0x6475_7261_626c)
         var others = begin.count
         steps += begin
         while steps.count < length + others {
             steps += Self.next(habits, &random)
+            if third.chance(0.02) {
+                let more = Self.lasting(&third)
+                others += more.count
+                steps += more
+            }
             guard other.chance(0.7) else { continue }
             let more = other.chance(0.015) ? Self.rarity(&other) : Self.nextOfReader(&other)
             others += more.count
@@ -107,6 +114,25 @@ extension Life {
         case 9: return [Step(.end, client)]
         case 10: return [Step(.force, client), Step(.write), Step(.news)]
         default: return [Step(.device, Int.random(in: 0...3, using: &random))]
+        }
+    }
+
+    /// An app wants what it registers to last, changes that, and is there or not when the broker is not.
+    private static func lasting(_ random: inout SeededRandom) -> [Step] {
+        let client = Setup.clients - 1
+        let number = Int.random(in: 0...3, using: &random)
+        let come = [Step(.start, client), Step(.hear, client, 100)]
+        switch Int.random(in: 0...7, using: &random) {
+        case 0..<3:
+            let hear = Step(.hear, client, 100)
+            return come + [Step(.last, client, 1), hear, Step(.read, client, 100), hear]
+        case 3: return [Step(.listen, client, number), Step(.hear, client, 100)]
+        case 4: return [Step(.forget, client, number), Step(.hear, client, 100)]
+        case 5:
+            let go = [Step(.quit, client), Step(.hear, client, 100)]
+            return go + [Step(.tear, 0), Step(.begin), Step(.news)] + come
+        case 6: return [Step(.file, 1, 0), Step(.pass, 100), Step(.file, 1, Int.random(in: 1...2, using: &random))]
+        default: return [Step(.last, client, Int.random(in: 0...2, using: &random))]
         }
     }
 

@@ -27,6 +27,8 @@ package struct Step: Equatable, Sendable {
         /// Answers an event that it does not have, so far beside the last.
         case lie
         case subscribe, listen, forget
+        /// What a client registers is to last (1), or no more (0); or its user has that forgotten (2).
+        case last
         /// A client is said to be in a state.
         case state
         // The bus.

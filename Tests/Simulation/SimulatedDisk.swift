@@ -15,6 +15,8 @@ struct SimulatedDisk {
     private(set) var tasks: [TaskChanges.Key: TaskRecord] = [:]
     /// Whose apps their users ended.
     private(set) var terminated: Set<TaskOwner> = []
+    /// The detectors that apps registered for good, by number.
+    private(set) var durable: [AppID: Set<Int>] = [:]
     /// Up to where epochs may have been given out.
     private var reserved: UInt64 = 0
     /// How often all of it was lost.
@@ -38,6 +40,10 @@ struct SimulatedDisk {
         }
     }
 
+    mutating func commit(_ durable: [AppID: Set<Int>?]) {
+        for (app, numbers) in durable { self.durable[app] = numbers }
+    }
+
     /// Reserves epochs from here on, and says where they begin.
     mutating func reserve(_ count: UInt64, from floor: UInt64) -> UInt64 {
         let first = max(self.reserved, floor)
@@ -50,6 +56,7 @@ struct SimulatedDisk {
         self.rows = [:]
         self.tasks = [:]
         self.terminated = []
+        self.durable = [:]
         self.losses += 1
     }
 }
@@ -59,6 +66,7 @@ struct SimulatedStore {
     enum News {
         /// More epochs are reserved, from this one on.
         case epochs(UInt64)
+        case durable([AppID: Set<Int>])
         case restored([DueEvent])
         case persisted([DueEvent])
         case restoredTasks([TaskRecord], [TaskOwner])
@@ -72,6 +80,8 @@ struct SimulatedStore {
     private var tasks = TaskChanges()
     private var takenTasks = TaskChanges()
     private var lastTask: UInt64 = 0
+    /// The last word on what each app registered for good.
+    private var durable: [AppID: Set<Int>?] = [:]
     /// What is handed over does not get to the disk, as was said.
     private(set) var isFailing = false
     private var news: [News] = []
@@ -106,6 +116,8 @@ struct SimulatedStore {
         }
         if !self.isRestored {
             self.isRestored = true
+            // Apps are known first, and then what is due to them.
+            if !disk.durable.isEmpty { self.news.append(.durable(disk.durable)) }
             self.news.append(.restored(disk.due))
             let tasks = disk.tasks.values.sorted {
                 ($0.owner, $0.request.earliest, $0.request.identifier)
@@ -142,6 +154,9 @@ struct SimulatedStore {
         self.tasks.setTerminated(owner, isTerminated, self.lastTask)
     }
 
+    /// Has what an app registered for good be this; `nil`: nothing.
+    mutating func set(_ app: AppID, to numbers: Set<Int>?) { self.durable[app] = .some(numbers) }
+
     // MARK: The writer
 
     /// The writer has a turn. Returns whether all that was handed over is on the disk.
@@ -173,6 +188,8 @@ struct SimulatedStore {
             self.news.append(.tasksKept(upTo: self.takenTasks.last))
             self.takenTasks = TaskChanges()
         }
+        disk.commit(self.durable)
+        self.durable = [:]
         return !wasLost
     }
 
@@ -180,7 +197,7 @@ struct SimulatedStore {
     var isHeard: Bool {
         self.news.allSatisfy { news in
             switch news {
-            case .restored, .restoredTasks, .forgotten: false
+            case .restored, .restoredTasks, .durable, .forgotten: false
             case .epochs, .persisted, .tasksKept, .failed: true
             }
         }

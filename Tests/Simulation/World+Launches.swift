@@ -50,12 +50,17 @@ extension World {
         let known = self.process?.installed[app] ?? self.handle(named: app)
         guard let handle = known ?? self.freeHandle else { return }
         let owner = isOfUser ? Setup.user(of: 0) : nil
-        let numbers = Setup.detectors(ofFile: version)
-        let part = Installation.Part(numbers.map(Setup.detector), payer: owner ?? UserShares.root)
+        let lasting = self.process?.durable[app] ?? []
+        let filed = Setup.detectors(ofFile: version).filter { !lasting.contains($0) }
+        let numbers = filed + lasting.sorted()
+        let part = Installation.Part(filed.map(Setup.detector), payer: owner ?? UserShares.root)
+        // Only an app of the broker's own user has any.
+        let registered = Installation.Part(lasting.sorted().map(Setup.detector), payer: part.payer)
         let before = self.process?.core.mailboxes.durableEvents ?? []
         self.usage.installed(handle, numbers, payer: part.payer)
         self.events.handsOn()
-        guard self.input(.install(handle, app, AppEntrance(), Installation(part), user: owner)) != nil else {
+        let installation = Installation(part, registered: registered)
+        guard self.input(.install(handle, app, AppEntrance(), installation, user: owner)) != nil else {
             return self.find("\(app) may not be installed")
         }
         self.process?.installed[app] = handle

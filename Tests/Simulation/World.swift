@@ -24,6 +24,8 @@ struct World {
         var calls: [(launch: Launch, events: [EventName], process: Int)] = []
         /// A task of its user that it does.
         var task: (owner: TaskOwner, run: TaskRun)?
+        /// What it registers is to last.
+        var wantsToLast = false
         /// What its program does when it is started.
         var program = 0
     }
@@ -43,6 +45,9 @@ struct World {
         var starts: [SimulatedStart] = []
         /// Changes of tasks that are on their way to the disk, by the number that it gave them.
         var keptTasks: [(number: UInt64, owner: TaskOwner, revision: UInt64)] = []
+        /// The detectors that apps registered for good, by number; and of which apps that changed.
+        var durable: [AppID: Set<Int>] = [:]
+        var changedDurable: Set<AppID> = []
         /// Who waits for the disk to say whose apps are; `nil`: nobody need.
         var parked: [Int]? = []
         var timer: Timestamp?
@@ -157,6 +162,7 @@ struct World {
             if step.a == 0 { self.write() } else { _ = self.process?.store.work(on: &self.disk, upTo: step.a - 1) }
             self.kill()
         case .begin: self.begin()
+        case .last: self.last(client, step.b)
         case .policy: self.setPolicy(step.a)
         case .file: self.setFile(step.a, version: step.b)
         case .program: self.clients[client].program = step.b
@@ -570,9 +576,13 @@ struct World {
         case .cancel(let identifier): self.task(.cancel(app, identifier))
         case .taskDone(let isSuccess): self.task(.done(app, isSuccess: isSuccess))
         case .listen(let numbers):
-            if self.input(.addDetectors(app, numbers.map(Setup.detector))) != nil { self.usage.added(numbers, by: app) }
+            guard self.input(.addDetectors(app, numbers.map(Setup.detector))) != nil else { break }
+            self.usage.added(numbers, by: app)
+            self.last(numbers, of: self.connections[connection].client)
         case .forget(let number):
-            if self.input(.removeDetectors(app, ["d\(number)"])) != nil { self.usage.removed(number, by: app) }
+            guard self.input(.removeDetectors(app, ["d\(number)"])) != nil else { break }
+            self.usage.removed(number, by: app)
+            self.lastNoMore(number, of: self.connections[connection].client)
         case .subscribe(let since):
             self.watchAnswer(since, of: app) { $0.input(.subscribe(app, since: since)) }
         case .answer(let name, let answer): self.watchAnswer(name, of: app) { $0.input(.answer(app, name, answer)) }
@@ -592,7 +602,10 @@ struct World {
 
     private mutating func register(_ connection: Int) {
         let app = Setup.apps[self.connections[connection].client]
-        if self.process?.handles[connection] != nil { return self.connections[connection].hear(.registered) }
+        if self.process?.handles[connection] != nil {
+            self.bind(self.connections[connection].client)
+            return self.connections[connection].hear(.registered)
+        }
         if self.process?.parked != nil, !app.isAnonymous {
             self.process?.parked?.append(connection)
             return
@@ -631,6 +644,7 @@ struct World {
         self.launches.came(app, of: user)
         self.input(.register(handle, app, AppEntrance(), user: user))
         self.connections[connection].hear(.registered)
+        defer { self.bind(client) }
         self.states[handle] = self.process?.core.arbiter.facts(of: handle)?.state
         guard let box = self.box(of: handle), let mailboxes = self.process?.core.mailboxes,
             let queue = mailboxes[handle]
@@ -698,6 +712,7 @@ struct World {
         // What was there before it is due as soon as that is heard.
         guard process.store.isHeard else { return }
         self.events.committed(self.disk.rows.values.map { self.stored($0) }, due: process.core.mailboxes.durableEvents)
+        if self.disk.durable != process.durable { self.find("what is registered for good is not what is on the disk") }
         self.tasks.committed(Array(self.disk.tasks.values), self.disk.terminated, process.core.work.tasks)
     }
 
@@ -706,6 +721,7 @@ struct World {
         for item in news {
             switch item {
             case .epochs(let first): self.process?.core.skipEpochs(upTo: first)
+            case .durable(let apps): self.restoreDurable(apps)
             case .restored(let due): self.restore(due.map { self.stored($0) })
             case .persisted(let due): for event in due { self.input(.persisted(self.stored(event))) }
             case .restoredTasks(let records, let terminated): self.restoreTasks(records, terminated)
@@ -716,6 +732,7 @@ struct World {
                 self.admitParked()
             case .forgotten:
                 self.storeTasksAgain()
+                self.storeDurableAgain()
                 for event in self.process?.core.mailboxes.durableEvents ?? [] where !event.app.isAnonymous {
                     self.keep(event, again: true)
                 }
@@ -761,6 +778,7 @@ struct World {
             }
             if queue.isIdle { self.events.isEmpty(EventWatch.Box(app: id, user: known.user), last: queue.lastSequence) }
         }
+        if let wrong = self.checkDurable() { self.find(wrong) }
         // A book that is wrong stays so.
         self.steps += 1
         guard self.steps.isMultiple(of: 4) else { return }
@@ -818,12 +836,14 @@ struct World {
         self.quieten()
         if let tasks = self.process?.core.work.tasks { self.tasks.end(tasks) }
         if let launches = self.process?.core.arbiter.launches { self.launches.end(launches) }
+        self.setDurable(Setup.apps[Self.durableClient], nil)
         for file in self.files.indices { self.setFile(file, version: 0) }
         self.quieten()
         self.checkUsage(all: true)
         if let usage = self.process?.core.usage { self.usage.end(usage) }
         self.finishReader()
         if self.disk.rows.isEmpty == false { self.find("the disk keeps \(self.disk.rows.count) events for ever") }
+        if !self.disk.durable.isEmpty { self.find("the disk keeps for ever what was registered for good") }
         if let timer = self.process?.timer { self.find("nothing is left to do, and the broker wakes up at \(timer)") }
     }
 
