@@ -256,9 +256,7 @@ final class StoreWriter {
         self.shared.withLock { queue in
             queue.news.append(.told(.apps(apps)))
             if !due.isEmpty { queue.news.append(.told(.restored(due))) }
-            if !tasks.isEmpty || !terminated.isEmpty {
-                queue.news.append(.told(.restoredTasks(tasks, terminated: terminated)))
-            }
+            queue.news.append(.told(.restoredTasks(tasks, terminated: terminated)))
         }
         self.notify()
     }

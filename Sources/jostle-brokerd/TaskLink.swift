@@ -91,7 +91,7 @@ final class TaskLink {
     }
 
     func restore(_ records: [TaskRecord], terminated: [TaskOwner]) {
-        self.service.log.info("\(records.count) tasks wait from before")
+        if !records.isEmpty { self.service.log.info("\(records.count) tasks wait from before") }
         try? self.input(.restored(records, terminated: terminated))
     }
 

@@ -117,15 +117,13 @@ struct SimulatedStore {
         if !self.isRestored {
             self.isRestored = true
             // Apps are known first, and then what is due to them.
-            if !disk.durable.isEmpty { self.news.append(.durable(disk.durable)) }
+            self.news.append(.durable(disk.durable))
             self.news.append(.restored(disk.due))
             let tasks = disk.tasks.values.sorted {
                 ($0.owner, $0.request.earliest, $0.request.identifier)
                     < ($1.owner, $1.request.earliest, $1.request.identifier)
             }
-            if !tasks.isEmpty || !disk.terminated.isEmpty {
-                self.news.append(.restoredTasks(tasks, disk.terminated.sorted()))
-            }
+            self.news.append(.restoredTasks(tasks, disk.terminated.sorted()))
         }
         guard let floor = self.floor else { return }
         self.floor = nil
