@@ -282,7 +282,7 @@ let package = Package(
         tests("BusPolicyTests", ["TestSupport"]),
         tests("BaselineTests", ["TestSupport"]),
         tests("FuzzTests", ["FuzzTargets", "DetectionModel"]),
-        tests("SimulationTests", ["Simulation"]),
+        tests("SimulationTests", ["Simulation", "TestSupport"]),
         tests("BenchTests", ["jostle-bench", "TestSupport"]),
         tests(
             "SystemTests",
