@@ -18,8 +18,8 @@ import Testing
             [Programs.path(of: "soak"), "\(seeds.lowerBound)", "\(seeds.upperBound)", book.path],
             timeout: .seconds(600))
         try #require(played.status == 0, "seeds \(seeds): \(played.stdout)\(played.stderr)")
-        let line = try String(contentsOf: book, encoding: .utf8)
-        let sum = try #require(Simulator.Sum(line.split(separator: " ", maxSplits: 2)[2].dropLast()))
+        let lines = try String(contentsOf: book, encoding: .utf8).split(separator: "\n")
+        let sum = try #require(lines.first.flatMap { Simulator.Played($0) }).sum
         // They come everywhere.
         #expect(sum[.lives] == Self.lives && sum[.steps] >= 200 * Self.lives)
         let least: [(Simulator.Sum.Count, Int)] = [

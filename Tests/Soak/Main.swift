@@ -21,15 +21,15 @@ import Simulation
     }
 
     private static func play(_ first: UInt64, _ end: UInt64, book: String?) {
-        let played = book.map { self.lines($0) } ?? []
+        let played = book.map { self.played($0) } ?? []
         let begin = ContinuousClock.now
         var (sum, seed) = (Simulator.Sum(), first)
         while seed < end {
             let next = min(end, seed + self.chunk)
-            if !played.contains(where: { $0.hasPrefix("\(seed) \(next) ") }) {
+            if !played.contains(where: { $0.seeds == seed..<next }) {
                 let part = self.play(seed..<next)
                 sum += part
-                if let book { self.append("\(seed) \(next) \(part.text)\n", to: book) }
+                if let book { self.append(Simulator.Played(seed..<next, part).line + "\n", to: book) }
             }
             seed = next
         }
@@ -39,10 +39,7 @@ import Simulation
         print("\(sum[.lives]) lives in \(Int(seconds)) s, \(rate) a second")
         guard let book else { return print(sum.words) }
         var all = Simulator.Sum()
-        for line in self.lines(book) {
-            let words = line.split(separator: " ", maxSplits: 2)
-            if words.count == 3, let part = Simulator.Sum(words[2]) { all += part }
-        }
+        for played in self.played(book) { all += played.sum }
         print("in all: \(all.words)")
     }
 
@@ -64,8 +61,8 @@ import Simulation
 
     // MARK: Files
 
-    private static func lines(_ path: String) -> [String] {
-        (self.read(path) ?? "").split(separator: "\n").map(String.init)
+    private static func played(_ book: String) -> [Simulator.Played] {
+        (self.read(book) ?? "").split(separator: "\n").compactMap { Simulator.Played($0) }
     }
 
     private static func read(_ path: String) -> String? {

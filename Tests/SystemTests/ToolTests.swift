@@ -110,9 +110,7 @@ extension Surroundings {
             ])
             _ = try monitor.waitForLine { $0.contains(" is owned by ") }
             // It says that before it asks the bus for signals: it hears when it has shown that the rate is another for a moment.
-            let claim =
-                "p call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv} "
-                + "[{'rate':V('d',50.0)}]"
+            let claim = "p \(Senses.Devices.claim("accelerometer", 50))"
             try stage.until("the monitor hears") {
                 _ = try stage.script(claim)
                 let line = try? monitor.waitForLine(timeout: .milliseconds(100)) { $0.contains("PropertiesChanged") }
