@@ -268,11 +268,19 @@ package struct ClaimRounds: Sendable {
     private mutating func join(_ kind: Kind) {
         let round = self.lines[kind.rawValue].round
         self.lines[kind.rawValue].hasNews = false
-        for (name, subject) in self.subjects
-        where subject.kind == kind && subject.round != round && self.isMissing(subject, name) {
+        for (name, subject) in self.waiting(where: { $0.kind == kind && $0.round != round })
+        where self.questions[name] == nil {
             self.subjects[name]?.round = round
             self.lines[kind.rawValue].names.add(name, of: subject.user)
             self.lines[kind.rawValue].count += 1
+        }
+    }
+
+    /// Those of whom an answer is missing: first who waits the longest, and never in the order of a table, which is another in each process.
+    private func waiting(where isMeant: (Subject) -> Bool) -> [(name: String, subject: Subject)] {
+        let waiting = self.subjects.filter { $0.value.since != nil && isMeant($0.value) }
+        return waiting.map { ($0.key, $0.value) }.sorted {
+            ($0.subject.since ?? 0, $0.name) < ($1.subject.since ?? 0, $1.name)
         }
     }
 
@@ -391,10 +399,9 @@ package struct ClaimRounds: Sendable {
     private mutating func lapse(before time: Int64) -> [Effect] {
         var effects: [Effect] = []
         self.nextLapse = nil
-        for (name, subject) in self.subjects {
-            guard subject.resting == nil, let since = subject.since else { continue }
+        for (name, subject) in self.waiting(where: { $0.resting == nil }) {
             var subject = subject
-            if since <= time { effects += self.rest(&subject, name, .unknown) }
+            if let since = subject.since, since <= time { effects += self.rest(&subject, name, .unknown) }
             self.put(subject, name)
         }
         return effects

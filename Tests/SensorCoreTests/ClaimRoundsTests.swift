@@ -42,6 +42,16 @@ private let second: Int64 = 1_000_000
         #expect(self.rounds.answered(.no, about: "b", at: 2 * second) == [.rest("b", .inactive)])
     }
 
+    /// Neither whom is asked about nor who rests comes in the order of a table, which is another in each process.
+    @Test mutating func whoWaitsTheLongestComesFirst() {
+        let names = (0..<ClaimRounds.most).map { "connection \(ClaimRounds.most - $0)" }
+        for (time, name) in names.enumerated() {
+            self.rounds.hold(name, of: 1_000 + UInt32(time), asOf: nil, at: Int64(time))
+        }
+        #expect(self.ask(at: second) == names)
+        #expect(self.rounds.tick(at: second + ClaimRounds.patience) == names.map { .rest($0, .unknown) })
+    }
+
     @Test mutating func whoIsNotConfirmedInTimeRests() {
         self.hold("a", "b")
         _ = self.rounds.changed(isSilent: false, at: second)

@@ -10,16 +10,8 @@ import Testing
 
     /// As many as are played in all are 2 000, by the program that plays a million: release programs play them in a tenth of the time.
     @Test(arguments: 0..<40) func nothingIsLostAndNothingComesTwice(_ part: Int) throws {
-        let book = FileManager.default.temporaryDirectory.appending(path: "lives-\(UUID())")
-        defer { try? FileManager.default.removeItem(at: book) }
         let seeds = part * Self.lives..<(part + 1) * Self.lives
-        // To cut a life that failed to what matters takes a while.
-        let played = try Tool.run(
-            [Programs.path(of: "soak"), "\(seeds.lowerBound)", "\(seeds.upperBound)", book.path],
-            timeout: .seconds(600))
-        try #require(played.status == 0, "seeds \(seeds): \(played.stdout)\(played.stderr)")
-        let lines = try String(contentsOf: book, encoding: .utf8).split(separator: "\n")
-        let sum = try #require(lines.first.flatMap { Simulator.Played($0) }).sum
+        let sum = try self.play(seeds)
         // They come everywhere.
         #expect(sum[.lives] == Self.lives && sum[.steps] >= 200 * Self.lives)
         let least: [(Simulator.Sum.Count, Int)] = [
@@ -30,6 +22,25 @@ import Testing
             (.failures, 10),
         ]
         for (count, number) in least { #expect(sum[count] >= number, "\(count): \(sum.words)") }
+    }
+
+    /// Plays lives in a process of their own, none of which may fail.
+    private func play(_ seeds: Range<Int>) throws -> Simulator.Sum {
+        let book = FileManager.default.temporaryDirectory.appending(path: "lives-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: book) }
+        // To cut a life that failed to what matters takes a while.
+        let played = try Tool.run(
+            [Programs.path(of: "soak"), "\(seeds.lowerBound)", "\(seeds.upperBound)", book.path],
+            timeout: .seconds(600))
+        try #require(played.status == 0, "seeds \(seeds): \(played.stdout)\(played.stderr)")
+        let lines = try String(contentsOf: book, encoding: .utf8).split(separator: "\n")
+        return try #require(lines.first.flatMap { Simulator.Played($0) }).sum
+    }
+
+    /// What fails in one process can be looked at in another: nothing goes by the order of a table, which each process has of its own.
+    @Test func livesAreTheSameInEachProcess() throws {
+        let seeds = 0..<500
+        #expect(try self.play(seeds) == self.play(seeds))
     }
 
     @Test func aLifeIsTheSameEachTimeAndAsText() throws {
