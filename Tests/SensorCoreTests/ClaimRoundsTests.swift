@@ -44,7 +44,7 @@ private let second: Int64 = 1_000_000
 
     /// Neither whom is asked about nor who rests comes in the order of a table, which is another in each process.
     @Test mutating func whoWaitsTheLongestComesFirst() {
-        let names = (0..<ClaimRounds.most).map { "connection \(ClaimRounds.most - $0)" }
+        let names = (0..<8).map { "connection \(9 - $0)" }
         for (time, name) in names.enumerated() {
             self.rounds.hold(name, of: 1_000 + UInt32(time), asOf: nil, at: Int64(time))
         }
