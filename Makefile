@@ -63,6 +63,8 @@ SERVER_PACKAGES = mosquitto mosquitto-clients openssl
 BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev libgps-dev dbus python3
 PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils umockdev \
     gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy
+# What holds all tests; of the debug programs it takes only what they import.
+TESTS = jostlePackageTests
 # What the benchmark starts besides, and preloads.
 BENCH_PRODUCTS = jostle-bench jostle-baseline test-tether malloc-count
 # What a virtual machine with a kernel of its own needs besides.
@@ -203,10 +205,9 @@ build-programs: $(PROFILE_DATA)
 	done
 	@$(MAKE) --no-print-directory manual
 
-# Programs that are started are those that ship: what the optimiser makes of them shows nowhere else. Of the debug build this takes what holds
-# the tests, and no program besides.
+# Programs that are started are those that ship: what the optimiser makes of them shows nowhere else.
 test: build-all
-	$(SWIFT) build --product jostlePackageTests
+	$(SWIFT) build --product $(TESTS)
 	JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release Tests/Scripts/run-suite $(SWIFT)
 
 # Kills the broker, the reader, the bus and an app under load, each so many times; the suite does it 20 and 6 times.
@@ -311,10 +312,10 @@ test-report: deps-report build
 lint: lint-format lint-sizes lint-protocol lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual
 
 lint-format:
-	$(SWIFT) format lint --strict -r Sources Tests docs/examples Package.swift
+	$(SWIFT) format lint --strict --parallel -r Sources Tests docs/examples Package.swift
 
 lint-imports: deps
-	$(SWIFT) build --build-tests --explicit-target-dependency-import-check error
+	$(SWIFT) build --product $(TESTS) --explicit-target-dependency-import-check error
 
 # What is made of a protocol's XML is what is here.
 lint-protocol: deps
@@ -327,17 +328,16 @@ lint-sizes:
 lint-docs:
 	python3 Tests/Scripts/doc-names.py README.md CONTRIBUTING.md docs/*.md docs/decisions/*.md
 
-# Foundation costs 17 MB and 5 ms at every start.
-lint-foundation: deps
-	$(SWIFT) build
+# Foundation costs 17 MB and 5 ms at every start; what a program takes of it stands among its names, as it is linked in.
+lint-foundation: build-all
 	@for program in $(PROGRAMS) $(FOCUS) $(BRIDGE) $(FLEET); do \
-	    needed=$$(readelf -d .build/debug/$$program | grep NEEDED) || exit 1; \
-	    if echo "$$needed" | grep Foundation; then echo "$$program links Foundation"; exit 1; fi; \
+	    nm .build/release/$$program > .build/names || exit 1; \
+	    ! grep -q 's10Foundation\|s20FoundationEssentials' .build/names || { echo "$$program links Foundation"; exit 1; }; \
 	done
 
-lint-dbus: deps
+lint-dbus: build-all
 	xmllint --noout $(wildcard dbus/*.conf dbus/*.xml dbus/*.policy.in)
-	dbus/check-xml
+	dbus/check-xml .build/release
 	dbus/make-reference --check
 
 lint-units: deps
@@ -540,16 +540,14 @@ clean:
 	rm -rf .build
 
 # What ships must pass its own check, and every example too.
-lint-policy:
-	$(SWIFT) build --product jostle
-	.build/debug/jostle policy check --strict policies
-	.build/debug/jostle policy check --strict policies policies/bridge
-	@for example in policies/examples/*/; do .build/debug/jostle policy check $$example || exit 1; done
+lint-policy: build-all
+	.build/release/jostle policy check --strict policies
+	.build/release/jostle policy check --strict policies policies/bridge
+	@for example in policies/examples/*/; do .build/release/jostle policy check $$example || exit 1; done
 
 # Each page can be made of the programs as they are, and is good roff.
-lint-manual: deps
-	$(SWIFT) build
-	Sources/manual/make-manual .build/debug
+lint-manual: build-all
+	Sources/manual/make-manual .build/release
 
 # Feeds made-up bytes to everything that reads what others wrote; FUZZ_SECONDS for each.
 FUZZ_SECONDS ?= 60
