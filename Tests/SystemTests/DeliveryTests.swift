@@ -220,7 +220,8 @@ extension EndToEnd {
                 "policy",
                 [
                     "10-test": "[Rule all]\nThen=allow\nWhenState=foreground\nReliability=ack\nDurability=persistent\n"
-                        + "Lifespan=10min\n[App *]\nGrants=processing\n"
+                        // On a busy machine a round takes seconds, and what it brings must all have room.
+                        + "Lifespan=10min\n[App *]\nGrants=processing\nQueueBytes=2MiB\n"
                 ])
             let tasks = (0..<10).map { "sync\($0)" }.joined(separator: " ")
             let apps = try stage.directory(
