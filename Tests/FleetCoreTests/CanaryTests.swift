@@ -1,4 +1,5 @@
 import FleetCore
+import Glibc
 import Motion
 import Randomness
 import Testing
@@ -163,9 +164,14 @@ import Testing
     /// How often chance alone makes a jump, where nothing changed.
     @Test(arguments: [1, 2, 3] as [UInt64]) func chanceIsSeldomAJump(seed: UInt64) {
         var random = SeededRandom(seed: seed)
-        // A sum of many small chances is near enough to how events come.
+        // Events that know nothing of each other, one after the other.
         func count(_ mean: Double) -> UInt64 {
-            UInt64((0..<200).filter { _ in Double.random(in: 0..<1, using: &random) < mean / 200 }.count)
+            var (count, time): (UInt64, Double) = (0, 0)
+            while true {
+                time -= log(Double.random(in: .leastNonzeroMagnitude..<1, using: &random))
+                guard time < mean else { return count }
+                count += 1
+            }
         }
         var jumps = 0
         for _ in 0..<2_000 {
