@@ -268,8 +268,8 @@ package struct ClaimRounds: Sendable {
     private mutating func join(_ kind: Kind) {
         let round = self.lines[kind.rawValue].round
         self.lines[kind.rawValue].hasNews = false
-        for (name, subject) in self.waiting(where: { $0.kind == kind && $0.round != round })
-        where self.questions[name] == nil {
+        for (_, name, subject) in self.waiting(where: { $0.kind == kind && $0.round != round })
+        where self.isMissing(subject, name) {
             self.subjects[name]?.round = round
             self.lines[kind.rawValue].names.add(name, of: subject.user)
             self.lines[kind.rawValue].count += 1
@@ -277,11 +277,11 @@ package struct ClaimRounds: Sendable {
     }
 
     /// Those of whom an answer is missing: first who waits the longest, and never in the order of a table, which is another in each process.
-    private func waiting(where isMeant: (Subject) -> Bool) -> [(name: String, subject: Subject)] {
-        let waiting = self.subjects.filter { $0.value.since != nil && isMeant($0.value) }
-        return waiting.map { ($0.key, $0.value) }.sorted {
-            ($0.subject.since ?? 0, $0.name) < ($1.subject.since ?? 0, $1.name)
+    private func waiting(where isMeant: (Subject) -> Bool) -> [(since: Int64, name: String, subject: Subject)] {
+        let waiting = self.subjects.compactMap { name, subject in
+            isMeant(subject) ? subject.since.map { (since: $0, name: name, subject: subject) } : nil
         }
+        return waiting.sorted { ($0.since, $0.name) < ($1.since, $1.name) }
     }
 
     /// When to call `tick`, should nothing else come before; `nil`: there is nothing to wait for.
@@ -399,9 +399,9 @@ package struct ClaimRounds: Sendable {
     private mutating func lapse(before time: Int64) -> [Effect] {
         var effects: [Effect] = []
         self.nextLapse = nil
-        for (name, subject) in self.waiting(where: { $0.resting == nil }) {
+        for (since, name, subject) in self.waiting(where: { $0.resting == nil }) {
             var subject = subject
-            if let since = subject.since, since <= time { effects += self.rest(&subject, name, .unknown) }
+            if since <= time { effects += self.rest(&subject, name, .unknown) }
             self.put(subject, name)
         }
         return effects
