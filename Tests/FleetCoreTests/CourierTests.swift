@@ -213,10 +213,10 @@ import Testing
             var cursor: Int64 = 0
             while done.contains(cursor + 1) { cursor += 1 }
             #expect(ledger.cursor == cursor)
-            var open = Int64(131)
-            let wrong = (Int64(1)...130).reversed().filter { row in
+            var (open, wrong) = (Int64(131), [Int64]())
+            for row in (Int64(1)...130).reversed() {
                 if !done.contains(row) { open = row }
-                return ledger.isDone(row) != done.contains(row) || ledger.firstOpen(from: row) != open
+                if ledger.isDone(row) != done.contains(row) || ledger.firstOpen(from: row) != open { wrong.append(row) }
             }
             #expect(wrong == [])
             #expect(zip(ledger.ahead, ledger.ahead.dropFirst()).allSatisfy { $0.upperBound + 1 < $1.lowerBound })
