@@ -193,8 +193,11 @@ struct StoreFile: ~Copyable {
     private static func configure(
         _ database: borrowing Database, _ path: String, _ kind: Kind
     ) throws(StoreError) {
-        // Said of a file that has something in it, it is written there.
-        if try database.number("PRAGMA page_count") == 0 { try database.execute("PRAGMA auto_vacuum = INCREMENTAL") }
+        // Said of a file that has something in it, it is written there. Nothing is lost with an empty one, so that what undoes its
+        // first page need not stand beside it: a file that could not be removed from there would undo it later.
+        if try database.number("PRAGMA page_count") == 0 {
+            try database.execute("PRAGMA journal_mode = MEMORY; PRAGMA auto_vacuum = INCREMENTAL")
+        }
         try database.execute(
             """
             PRAGMA trusted_schema = OFF;

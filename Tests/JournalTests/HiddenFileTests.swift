@@ -129,6 +129,19 @@ import Testing
         try self.check(place, keeper, rows: 1_200)
     }
 
+    /// What could not be removed from beside a new file in such a moment would undo its first page, whenever it is opened next.
+    @Test func nothingBesideANewFileUndoesIt() throws {
+        let place = try Directory()
+        try FileManager.default.createDirectory(atPath: place.path, withIntermediateDirectories: true)
+        var watch = DirectoryWatch(place.path)
+        let keeper = Keeper(place)
+        _ = try keeper.epochs()
+        try keeper.keepAndWait(verdicts(1))
+        let written = watch.drain().written
+        #expect(written.isSuperset(of: ["state.db", "journal.db"]))
+        #expect(!written.contains { $0.hasSuffix("-journal") }, "\(written)")
+    }
+
     @Test(arguments: Veil.allCases) func itMayBeHiddenAtTheStart(_ veil: Veil) throws {
         let place = try Directory()
         let first = try self.keeper(place)
