@@ -231,11 +231,16 @@ private func exchangeManyMessages() throws {
         }
     }
     try rounds(100)
-    let before = residentBytes()
-    try rounds(200)
-    let growth = residentBytes() - before
     // A leak of one small object each would be more.
-    guard growth < 400 << 10, signals > 5_000 else {
+    let bound = 400 << 10
+    // Each time: on a busy machine more waits at once than ever before, and the room for it stays.
+    var growth = Int.max
+    for _ in 0..<4 where growth >= bound {
+        let before = residentBytes()
+        try rounds(200)
+        growth = residentBytes() - before
+    }
+    guard growth < bound, signals > 5_000 else {
         throw Failure("10 000 calls and signals: \(growth >> 10) KiB more, \(signals) signals")
     }
 }
