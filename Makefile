@@ -26,6 +26,13 @@ TOOLCHAIN = $(shell $(SWIFT) -print-target-info | sed -n 's|.*"runtimeResourcePa
 COUNTING = -Xswiftc -Xfrontend -Xswiftc -ir-profile-generate -Xlinker -u__llvm_profile_runtime \
     -Xlinker $(wildcard $(TOOLCHAIN)/lib/clang/*/lib/linux/libclang_rt.profile-$(shell uname -m).a)
 COUNTED = .build/counted
+# What is tested is optimised like what ships, and built beside it, so that tests may look into it. They are loaded with the library as it
+# is shared, which alone has what tests are written with.
+TESTED = .build/tested
+SHARED_MODULES = $(abspath $(TESTED))/modules
+TESTED_FLAGS = $(RELEASE) --scratch-path $(TESTED) -Xswiftc -enable-testing -Xswiftc -I$(SHARED_MODULES) \
+    -Xlinker -L$(TOOLCHAIN)/lib/swift_static/linux
+TEST = $(SWIFT) test -c release --scratch-path $(TESTED) --skip-build --disable-xctest
 # Where the programs are that are installed.
 PROGRAMS_DIR ?= $(SCRATCH)/release
 # Where the manual pages are that are installed.
@@ -63,8 +70,6 @@ SERVER_PACKAGES = mosquitto mosquitto-clients openssl
 BUILD_PACKAGES = pkg-config libdbus-1-dev libinih-dev libsqlite3-dev libudev-dev libevdev-dev libgps-dev dbus python3
 PACKAGES = $(BUILD_PACKAGES) dbus-broker systemd libglib2.0-bin python3-dbus-fast libxml2-utils umockdev \
     gir1.2-umockdev-1.0 python3-gi locales iio-sensor-proxy
-# What holds all tests; of the debug programs it takes only what they import.
-TESTS = jostlePackageTests
 # What the benchmark starts besides, and preloads.
 BENCH_PRODUCTS = jostle-bench jostle-baseline test-tether malloc-count
 # What a virtual machine with a kernel of its own needs besides.
@@ -73,7 +78,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs libinput-
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge build-fleet build-bench install-bridge install-fleet build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge build-fleet build-bench install-bridge install-fleet build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench order profile install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -82,7 +87,7 @@ help:
 	@echo 'make build-focus  build $(FOCUS), which looks at displays and needs their libraries'
 	@echo 'make build-bridge  build $(BRIDGE), which speaks to an MQTT server and needs its library'
 	@echo 'make build-fleet  build $(FLEET), which steers many devices over that server'
-	@echo 'make test     build release programs and run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
+	@echo 'make test     build all that is tested, optimised, and run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the release programs on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-fleet  have a bridge and its server live through an outage of OUTAGE=$(OUTAGE) s, and 1000 devices come at once'
 	@echo 'make test-kills  kill the broker, the reader, the bus and an app under load, each KILLS=$(KILLS) times'
@@ -189,9 +194,13 @@ build-bridge: deps-bridge $(PROFILE_DATA)
 build-fleet: deps-bridge $(PROFILE_DATA)
 	$(SWIFT) build $(RELEASE) --product $(FLEET)
 
-# Whatever is started beside the programs that ship.
+# The tests, whatever they start, and whatever lints look at. No target may import what it does not name.
 build-all: deps $(PROFILE_DATA)
-	$(SWIFT) build $(RELEASE)
+	@mkdir -p $(SHARED_MODULES)
+	@for module in Testing _TestingInterop XCTest; do \
+	    ln -sfn $(TOOLCHAIN)/lib/swift/linux/$$module.swiftmodule $(SHARED_MODULES)/$$module.swiftmodule || exit 1; \
+	done
+	$(SWIFT) build $(TESTED_FLAGS) --build-tests --explicit-target-dependency-import-check error
 
 # The pages say what the programs say of themselves, and what docs says. Programs run for that, so it is nothing for root to do.
 manual:
@@ -205,36 +214,33 @@ build-programs: $(PROFILE_DATA)
 	done
 	@$(MAKE) --no-print-directory manual
 
-# Programs that are started are those that ship: what the optimiser makes of them shows nowhere else.
+# What the optimiser makes of the code shows nowhere else.
 test: build-all
-	$(SWIFT) build --product $(TESTS)
-	JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release Tests/Scripts/run-suite $(SWIFT)
+	Tests/Scripts/run-suite $(TEST)
 
 # Kills the broker, the reader, the bus and an app under load, each so many times; the suite does it 20 and 6 times.
 KILLS ?= 200
 
 test-kills: build-all
-	JOSTLE_KILLS=$(KILLS) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
-	    $(SWIFT) test --disable-xctest --filter 'aKilledBroker(LosesNothing|StillOwes|LosesNoRegistration)|killedAtAnyMoment'
+	JOSTLE_KILLS=$(KILLS) $(TEST) --filter 'aKilledBroker(LosesNothing|StillOwes|LosesNoRegistration)|killedAtAnyMoment'
 
 # Says so much to live daemons, whatever their interfaces let one say and more; FUZZ_SEED says the same again.
 FUZZ_MESSAGES ?= 1000000
 FUZZ_SEED ?=
 
 fuzz-bus: build-all
-	JOSTLE_FUZZ_MESSAGES=$(FUZZ_MESSAGES) JOSTLE_FUZZ_SEED=$(FUZZ_SEED) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
-	    $(SWIFT) test --disable-xctest --filter 'EndToEnd.Strangers'
+	JOSTLE_FUZZ_MESSAGES=$(FUZZ_MESSAGES) JOSTLE_FUZZ_SEED=$(FUZZ_SEED) $(TEST) --filter 'EndToEnd.Strangers'
 
 # Opens files of a broker in which bits are flipped, from this seed on; the suite does it 48 times.
 FLIPS ?= 10000
 FIRST_FLIP ?= 0
 
-fuzz-files: deps
-	JOSTLE_FLIPS=$(FLIPS) JOSTLE_FIRST_FLIP=$(FIRST_FLIP) $(SWIFT) test --disable-xctest --filter 'JournalTests.FlippedBitTests'
+fuzz-files: build-all
+	JOSTLE_FLIPS=$(FLIPS) JOSTLE_FIRST_FLIP=$(FIRST_FLIP) $(TEST) --filter 'JournalTests.FlippedBitTests'
 
 # Plays every seed of the walks.
-test-walks: deps
-	JOSTLE_WALKS=all $(SWIFT) test --disable-xctest --skip '^(SystemTests|BenchTests)\.'
+test-walks: build-all
+	JOSTLE_WALKS=all $(TEST) --skip '^(SystemTests|BenchTests)\.'
 
 # Lives of the simulator. What was played stands in .build/soak.book, and is not played again.
 LIVES ?= 100000
@@ -248,15 +254,13 @@ soak: deps $(PROFILE_DATA)
 SOAK_SECONDS ?= 3600
 
 soak-processes: build-all
-	JOSTLE_SOAK_SECONDS=$(SOAK_SECONDS) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
-	    $(SWIFT) test --disable-xctest --filter 'EndToEnd.Soaks'
+	JOSTLE_SOAK_SECONDS=$(SOAK_SECONDS) $(TEST) --filter 'EndToEnd.Soaks'
 
 # A bridge and a server that is away for so many seconds, many devices at once, and what all that takes; the suite plays it shortly.
 OUTAGE ?= 300
 
 test-fleet: build-all
-	JOSTLE_FLEET_OUTAGE=$(OUTAGE) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
-	    $(SWIFT) test --disable-xctest --filter 'Surroundings.(Bridges|FleetStorms)'
+	JOSTLE_FLEET_OUTAGE=$(OUTAGE) $(TEST) --filter 'Surroundings.(Bridges|FleetStorms)'
 
 # In a copy, as the source is broken there.
 test-mutations: deps
@@ -275,8 +279,7 @@ ATTACK_SECONDS ?= 10
 
 test-attacks: build-all
 	@for bus in dbus-daemon dbus-broker; do \
-	    JOSTLE_TEST_BUS=$$bus JOSTLE_ATTACK_SECONDS=$(ATTACK_SECONDS) JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/release \
-	        $(SWIFT) test --disable-xctest --filter 'EndToEnd.(Floods|Forgeries|Starvation|Reloads)' || exit 1; \
+	    JOSTLE_TEST_BUS=$$bus JOSTLE_ATTACK_SECONDS=$(ATTACK_SECONDS) $(TEST) --filter 'EndToEnd.(Floods|Forgeries|Starvation|Reloads)' || exit 1; \
 	done
 
 # jostle-focus with true displays; as root, which becomes another user for those that are not to be root's.
@@ -309,13 +312,10 @@ test-report: deps-report build
 	        > .build/report/axe.min.js; }
 	/usr/bin/python3 Tests/Scripts/report-browser.py .build/release/jostle .build/report
 
-lint: lint-format lint-sizes lint-protocol lint-docs lint-imports lint-foundation lint-dbus lint-units lint-policy lint-manual
+lint: lint-format lint-sizes lint-protocol lint-docs lint-foundation lint-dbus lint-units lint-policy lint-manual
 
 lint-format:
 	$(SWIFT) format lint --strict --parallel -r Sources Tests docs/examples Package.swift
-
-lint-imports: deps
-	$(SWIFT) build --product $(TESTS) --explicit-target-dependency-import-check error
 
 # What is made of a protocol's XML is what is here.
 lint-protocol: deps
@@ -331,13 +331,13 @@ lint-docs:
 # Foundation costs 17 MB and 5 ms at every start; what a program takes of it stands among its names, as it is linked in.
 lint-foundation: build-all
 	@for program in $(PROGRAMS) $(FOCUS) $(BRIDGE) $(FLEET); do \
-	    nm .build/release/$$program > .build/names || exit 1; \
+	    nm $(TESTED)/release/$$program > .build/names || exit 1; \
 	    ! grep -q 's[0-9][0-9]Foundation' .build/names || { echo "$$program links Foundation"; exit 1; }; \
 	done
 
 lint-dbus: build-all
 	xmllint --noout $(wildcard dbus/*.conf dbus/*.xml dbus/*.policy.in)
-	dbus/check-xml
+	dbus/check-xml $(TESTED)/release
 	dbus/make-reference --check
 
 lint-units: deps
@@ -541,13 +541,13 @@ clean:
 
 # What ships must pass its own check, and every example too.
 lint-policy: build-all
-	.build/release/jostle policy check --strict policies
-	.build/release/jostle policy check --strict policies policies/bridge
-	@for example in policies/examples/*/; do .build/release/jostle policy check $$example || exit 1; done
+	$(TESTED)/release/jostle policy check --strict policies
+	$(TESTED)/release/jostle policy check --strict policies policies/bridge
+	@for example in policies/examples/*/; do $(TESTED)/release/jostle policy check $$example || exit 1; done
 
 # Each page can be made of the programs as they are, and is good roff.
 lint-manual: build-all
-	Sources/manual/make-manual .build/release
+	Sources/manual/make-manual $(TESTED)/release
 
 # Feeds made-up bytes to everything that reads what others wrote; FUZZ_SECONDS for each.
 FUZZ_SECONDS ?= 60

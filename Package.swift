@@ -47,8 +47,12 @@ func helper(_ name: String, path: String? = nil, _ dependencies: [Target.Depende
         linkerSettings: [withoutRuntime])
 }
 
+/// Tests run once, so that nothing is gained by optimising them; and what they are loaded with is shared, whatever the programs have.
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+    .testTarget(
+        name: name, dependencies: dependencies,
+        swiftSettings: strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))],
+        linkerSettings: [.unsafeFlags(["-no-static-stdlib"], .when(configuration: .release))])
 }
 
 /// `make fuzz` sets this: the fuzz targets need a main of the fuzzer's, so they are no part of an ordinary build.
