@@ -274,7 +274,7 @@ test-confined: deps
 	python3 Tests/Scripts/confined.py .build/debug .build/confined
 	JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/confined $(SWIFT) test --skip-build --disable-xctest --filter '$(FILTER)'
 
-# Attacks the programs that ship on both buses, each way for so long; the suite does it for two seconds.
+# Attacks the daemons on both buses, each way for so long; the suite does it for two seconds.
 ATTACK_SECONDS ?= 10
 
 test-attacks: build-all
