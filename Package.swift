@@ -47,11 +47,13 @@ func helper(_ name: String, path: String? = nil, _ dependencies: [Target.Depende
         linkerSettings: [withoutRuntime])
 }
 
-/// Tests run once, so that nothing is gained by optimising them; and what they are loaded with is shared, whatever the programs have.
+/// Tests run once, so that nothing is gained by optimising them, and nobody waits to read their modules. What they are
+/// loaded with is shared, whatever the programs have.
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(
         name: name, dependencies: dependencies,
-        swiftSettings: strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))],
+        swiftSettings: strict
+            + [.unsafeFlags(["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))],
         linkerSettings: [.unsafeFlags(["-no-static-stdlib"], .when(configuration: .release))])
 }
 
