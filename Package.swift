@@ -13,9 +13,18 @@ let strict: [SwiftSetting] = [
 /// For the targets that touch C: every raw operation says `unsafe`.
 let audited: [SwiftSetting] = strict + [.strictMemorySafety()]
 
+/// Not optimised, and compiled in one go, as nobody waits to read the module.
+let plain: [SwiftSetting] = [
+    .unsafeFlags(["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))
+]
+/// `make build-all` sets this. Then only daemons, and whoever speaks to a whole fleet, are optimised as they ship: commands, apps
+/// and what tests run on take longer to optimise than they ever run.
+let isTested = Context.environment["JOSTLE_TESTED"] != nil
+let unhurried: [SwiftSetting] = isTested ? plain : []
+
 /// A pure module: nothing but the standard library and other pure modules.
-func pure(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func pure(_ name: String, _ dependencies: [Target.Dependency] = [], _ settings: [SwiftSetting] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict + settings)
 }
 
 /// A module that reaches the system: C libraries, descriptors, the bus.
@@ -24,10 +33,18 @@ func shell(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 }
 
 func program(
-    _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = [], resources: [Resource] = []
+    _ name: String, _ dependencies: [Target.Dependency], _ settings: [SwiftSetting] = [], exclude: [String] = [],
+    resources: [Resource] = []
 ) -> Target {
     .executableTarget(
-        name: name, dependencies: dependencies, exclude: exclude, resources: resources, swiftSettings: audited)
+        name: name, dependencies: dependencies, exclude: exclude, resources: resources,
+        swiftSettings: audited + settings)
+}
+
+/// An app that uses the client library.
+func example(_ name: String, path: String? = nil) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["JostleClient"], path: path, swiftSettings: strict + unhurried)
 }
 
 /// For what is written in C: SwiftPM links it as if it were Swift; in embedded Swift there is no runtime.
@@ -47,13 +64,11 @@ func helper(_ name: String, path: String? = nil, _ dependencies: [Target.Depende
         linkerSettings: [withoutRuntime])
 }
 
-/// Tests run once, so that nothing is gained by optimising them, and nobody waits to read their modules. What they are
-/// loaded with is shared, whatever the programs have.
+/// Tests run once, so that nothing is gained by optimising them. What they are loaded with is shared, whatever the programs
+/// have.
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(
-        name: name, dependencies: dependencies,
-        swiftSettings: strict
-            + [.unsafeFlags(["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))],
+        name: name, dependencies: dependencies, swiftSettings: strict + plain,
         linkerSettings: [.unsafeFlags(["-no-static-stdlib"], .when(configuration: .release))])
 }
 
@@ -102,15 +117,15 @@ let package = Package(
 
         // The pure core.
         .target(name: "Motion", swiftSettings: strict, linkerSettings: [.linkedLibrary("m")]),
-        pure("Pictures"),
+        pure("Pictures", [], unhurried),
         pure("Traces", ["Motion"]),
         pure("Detection", ["Motion"]),
-        pure("Replay", ["Motion", "Pictures", "Traces", "Detection", "SensorCore"]),
-        pure("Teaching", ["Motion", "Traces", "Detection"]),
+        pure("Replay", ["Motion", "Pictures", "Traces", "Detection", "SensorCore"], unhurried),
+        pure("Teaching", ["Motion", "Traces", "Detection"], unhurried),
         pure("Arbitration", ["Motion"]),
         pure("Background", ["Arbitration", "Motion"]),
         pure("Scenarios", ["Arbitration", "Motion"]),
-        pure("Reports", ["Motion", "Pictures"]),
+        pure("Reports", ["Motion", "Pictures"], unhurried),
         pure("SensorCore", ["Motion", "Detection"]),
         pure("DeviceCore", ["Motion"]),
         pure("Processes", ["Motion"]),
@@ -166,42 +181,38 @@ let package = Package(
             [
                 "JostleClient", "Journal", "Replay", "Reports", "Teaching", "Arbitration", "PolicyFiles", "Pictures",
                 "Scenarios", "Detection", "Traces", "Motion", "Protocol", "DBus", "Loop", "DaemonSupport",
-            ]
-        ),
+            ],
+            unhurried),
 
         program(
             "jostle-bench",
             [
                 "Detection", "Replay", "Teaching", "Traces", "Arbitration", "Background", "Journal", "PolicyFiles",
                 "Motion", "TestSupport", "DaemonSupport", "Protocol", "DBus", "Loop",
-            ]),
+            ],
+            unhurried),
 
         // Apps of the demos.
-        .executableTarget(name: "example-background", dependencies: ["JostleClient"], swiftSettings: strict),
-        .executableTarget(name: "example-pomodoro", dependencies: ["JostleClient"], swiftSettings: strict),
-        .executableTarget(name: "example-refresh", dependencies: ["JostleClient"], swiftSettings: strict),
-        .executableTarget(name: "example-tracker", dependencies: ["JostleClient"], swiftSettings: strict),
+        example("example-background"),
+        example("example-pomodoro"),
+        example("example-refresh"),
+        example("example-tracker"),
 
         // How an app uses the client library; run by the tests.
-        .executableTarget(
-            name: "example-watch", dependencies: ["JostleClient"], path: "docs/examples/swift/watch",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "example-careful", dependencies: ["JostleClient"], path: "docs/examples/swift/careful",
-            swiftSettings: strict),
-        .executableTarget(
-            name: "example-woken", dependencies: ["JostleClient"], path: "docs/examples/swift/woken",
-            swiftSettings: strict),
+        example("example-watch", path: "docs/examples/swift/watch"),
+        example("example-careful", path: "docs/examples/swift/careful"),
+        example("example-woken", path: "docs/examples/swift/woken"),
 
         // What tests and the benchmark run on, and what the benchmark compares with.
         .target(name: "CTestSupport", cSettings: [.define("_GNU_SOURCE")]),
         .target(
             name: "TestSupport", dependencies: ["CTestSupport"], exclude: ["Devices", "device-bed.py"],
-            swiftSettings: audited),
+            swiftSettings: audited + unhurried),
         helper("jostle-baseline", ["CDBus"]),
         helper("test-tether"),
         helper("test-dbus-broker", ["CDBus"]),
         helper("test-attacker", path: "Tests/Attacker", ["CDBus"]),
+        helper("test-rows", path: "Tests/Rows", ["CSQLite"]),
         .executableTarget(
             name: "test-witness", dependencies: ["JostleClient", "Loop"], path: "Tests/Witness", swiftSettings: audited),
         .target(
@@ -231,9 +242,12 @@ let package = Package(
             ],
             linkerSettings: [withoutRuntime]),
         .target(name: "Randomness", path: "Tests/Randomness", swiftSettings: strict),
-        .target(name: "BusGrammar", dependencies: ["Randomness"], path: "Tests/BusGrammar", swiftSettings: strict),
+        .target(
+            name: "BusGrammar", dependencies: ["Randomness"], path: "Tests/BusGrammar",
+            swiftSettings: strict + unhurried),
         .executableTarget(
-            name: "test-stranger", dependencies: ["BusGrammar"], path: "Tests/Stranger", swiftSettings: audited),
+            name: "test-stranger", dependencies: ["BusGrammar"], path: "Tests/Stranger",
+            swiftSettings: audited + unhurried),
         .target(
             name: "DetectionModel", dependencies: ["Detection", "Motion", "Randomness"], path: "Tests/DetectionModel",
             swiftSettings: strict),
@@ -243,7 +257,7 @@ let package = Package(
                 "Arbitration", "DBus", "Detection", "DetectionModel", "DeviceCore", "Devices", "FleetCore", "FocusCore",
                 "Journal", "Motion", "PolicyFiles", "Processes", "Protocol", "Scenarios", "Traces",
             ],
-            path: "Tests/FuzzTargets", swiftSettings: strict),
+            path: "Tests/FuzzTargets", swiftSettings: strict + unhurried),
 
         .target(
             name: "Simulation",
@@ -291,12 +305,17 @@ let package = Package(
         tests("SimulationTests", ["Simulation", "TestSupport"]),
         tests("BenchTests", ["jostle-bench", "TestSupport"]),
         tests(
+            "CommandTests",
+            [
+                "jostle", "Arbitration", "BrokerCore", "DBus", "DaemonSupport", "Detection", "JostleClient", "Motion",
+                "PolicyFiles", "Protocol", "Scenarios", "TestSupport", "Traces",
+            ]),
+        // Looks into no program, so that it is built while they are.
+        tests(
             "SystemTests",
             [
-                "jostle", "Arbitration", "BrokerCore", "DBus", "DaemonSupport", "Detection", "FleetCore", "Journal",
-                "JostleClient", "Loop", "MQTT", "Motion", "PolicyFiles", "Protocol", "Randomness", "Scenarios",
-                "Signatures",
-                "TestSupport", "Traces",
+                "CDBus", "DaemonSupport", "FleetCore", "JostleClient", "Journal", "Loop", "MQTT", "Motion",
+                "Randomness", "Signatures", "TestSupport", "Traces",
             ]),
     ] + fuzzTargets
 )

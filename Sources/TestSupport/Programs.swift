@@ -49,7 +49,7 @@ package enum Programs {
     }
 
     /// A variable of our environment.
-    static func variable(_ name: String) -> String? {
+    package static func variable(_ name: String) -> String? {
         // SAFETY: getenv returns null or a terminated string, copied at once.
         unsafe getenv(name).map { unsafe String(cString: $0) }
     }

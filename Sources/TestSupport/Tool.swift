@@ -26,6 +26,13 @@ package enum Tool {
         return Result(status: end.status, stdout: process.output.text, stderr: process.errors.text)
     }
 
+    /// What another program reads in a file of SQLite: a row a line.
+    package static func rows(
+        of file: String, _ query: String, separator: String = " "
+    ) throws(Failure) -> Result {
+        try self.run([Programs.path(of: "test-rows"), file, query, separator])
+    }
+
     static func resolved(_ arguments: [String]) -> [String] {
         arguments.first == "python3" ? ["/usr/bin/python3"] + arguments.dropFirst() : arguments
     }

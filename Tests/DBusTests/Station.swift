@@ -148,18 +148,3 @@ extension CallResult {
         }
     }
 }
-
-/// Bytes held in memory by this process, counted page by page: the number in `statm` may be off by hundreds of pages, since each
-/// processor adds up its own for a while.
-func residentBytes() -> Int {
-    guard let file = fopen("/proc/self/smaps_rollup", "r") else { return 0 }
-    defer { fclose(file) }
-    var line = [CChar](repeating: 0, count: 256)
-    while fgets(&line, Int32(line.count), file) != nil {
-        let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // Rss:       1234 kB
-        let words = text.split(separator: " ")
-        if words.count > 1, words[0] == "Rss:" { return (Int(words[1]) ?? 0) << 10 }
-    }
-    return 0
-}

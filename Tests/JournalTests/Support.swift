@@ -41,14 +41,9 @@ final class Directory {
 
     /// What another program reads in a file. It tries again when it comes in the middle of a damaged one being made anew.
     func sql(_ name: String, _ statement: String) throws -> String {
-        let script = """
-            import sqlite3, sys
-            for row in sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True).execute(sys.argv[2]):
-                print(*row, sep='|')
-            """
         let deadline = DispatchTime.now() + 10
         while true {
-            let result = try Tool.run(["python3", "-c", script, self.file(name), statement])
+            let result = try Tool.rows(of: self.file(name), statement, separator: "|")
             if result.status == 0 { return result.stdout }
             guard .now() < deadline else { throw Failure("\(name): \(result.stderr)") }
         }

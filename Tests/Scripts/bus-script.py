@@ -25,6 +25,11 @@ PATH may be "self": the object of an app without a name, which the peer is. BODY
 last signal that the peer heard. Bodies are printed as JSON. "-" as an interface is none.
 """
 
+import sys
+
+# They take a third of the time until the first step: dbus_fast has GLib looked for, asyncio TLS, and nobody here needs either.
+sys.modules |= dict.fromkeys(["gi", "ssl"])
+
 import asyncio
 import json
 import math
@@ -32,7 +37,6 @@ import os
 import socket
 import struct
 import subprocess
-import sys
 
 from dbus_fast import Message, MessageFlag, MessageType, RequestNameReply, Variant
 from dbus_fast.aio import MessageBus

@@ -45,24 +45,15 @@ extension Surroundings {
 
         private func file(_ stage: Stage, _ app: String = Self.app) -> String { "\(stage.bus.directory)/\(app)" }
 
-        /// Long enough after the motion before, to which it is added, for the detector to have rested.
-        private func shake(_ stage: Stage) throws {
-            let result = try stage.busctl(
-                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject",
-                "sa{sv}",
-                "rest 2s; shake peak=4g for=600ms", "0")
-            #expect(result.status == 0, "\(result.stderr)")
-        }
-
         /// Kills an app that has had its first event and been sent the second, which it did not see. Returns the second's
         /// epoch.
         private func killWithOneUnanswered(_ example: Example, _ stage: Stage) throws -> String {
             let app = try self.start(example, stage)
-            try self.shake(stage)
+            try stage.shakeAfterRest()
             _ = try app.waitForLine { $0.hasPrefix("event 1: watch, peak ") && !$0.hasSuffix("sent again") }
             try stage.until("the answer") { try stage.count("Unacknowledged", at: Self.object) == 0 }
             try app.stop()
-            try self.shake(stage)
+            try stage.shakeAfterRest()
             try stage.until("the second is out") { try stage.count("Delivered", at: Self.object) == 2 }
             #expect(try stage.count("Unacknowledged", at: Self.object) == 1)
             // (tttsda{sv}) 2 EPOCH …
@@ -86,7 +77,7 @@ extension Surroundings {
             try stage.until("the answer") { try stage.count("QueuedBytes", at: Self.object) == 0 }
             #expect(try stage.count("Redelivered", at: Self.object) == 1)
             // Numbers go on.
-            try self.shake(stage)
+            try stage.shakeAfterRest()
             let third = try again.waitForLine { $0.hasPrefix("event 3: watch, ") }
             #expect(!third.hasSuffix("sent again"))
         }
@@ -130,7 +121,7 @@ extension Surroundings {
             let (hard, gentle) = ("org.example.Hard", "org.example.Gentle")
             let passing = try self.start(first, stage, hard, "3g", passesBelow: "99")
             let taking = try self.start(first.other, stage, gentle)
-            try self.shake(stage)
+            try stage.shakeAfterRest()
             _ = try passing.waitForLine { $0.hasPrefix("event 1 is for others, peak ") }
             _ = try taking.waitForLine { $0.hasPrefix("event 1: watch, peak ") }
             // Its answer ends the matter.
@@ -148,7 +139,7 @@ extension Surroundings {
             let (hard, gentle) = ("org.example.Hard", "org.example.Gentle")
             let taking = try self.start(first, stage, hard, "3g")
             let next = try self.start(first.other, stage, gentle)
-            try self.shake(stage)
+            try stage.shakeAfterRest()
             _ = try taking.waitForLine { $0.hasPrefix("event 1: watch, peak ") }
             try stage.until("it is consumed") { try stage.count("Denied", at: Stage.Object.app(gentle)) > 0 }
             #expect(try stage.jostle("explain", "last", "--app", gentle).stdout.contains("S4.consumed"))

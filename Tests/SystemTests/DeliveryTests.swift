@@ -32,15 +32,6 @@ extension EndToEnd {
             return program
         }
 
-        private func inject(_ motion: String, _ stage: Stage) throws {
-            let result = try stage.bus.busctl([
-                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject",
-                "sa{sv}",
-                motion, "0",
-            ])
-            #expect(result.status == 0, "\(result.stderr)")
-        }
-
         /// Number and epoch of an event that a script heard.
         private func name(_ line: String) throws -> (sequence: String, epoch: String) {
             let body = try #require(line.components(after: " Event [["))
@@ -54,7 +45,7 @@ extension EndToEnd {
             let stage = try self.stage("Reliability=ack\nLifespan=1min")
             let app = try self.silent(stage, Self.shake, "a await 2")
             _ = try app.waitForLine { $0.hasPrefix("a ok [[[\"d\"") }
-            try self.inject("shake peak=3g for=1500ms; rest 60s", stage)
+            try stage.inject("shake peak=3g for=1500ms; rest 60s")
             let first = try app.waitForLine { $0.contains(" Event ") }
             #expect(first.contains("\"ack\": true") && !first.contains("redelivered"))
             let second = try app.waitForLine { $0.contains(" Event ") }
@@ -72,7 +63,7 @@ extension EndToEnd {
         @Test func aClientOfOursAnswersByItself() throws {
             let stage = try self.stage("Reliability=ack\nLifespan=1min")
             let app = try stage.watch("shake.planar,threshold=2g", "--app", Self.app)
-            try self.inject("shake peak=3g for=1500ms; rest 60s", stage)
+            try stage.inject("shake peak=3g for=1500ms; rest 60s")
             #expect(field("redelivered", of: try app.nextEvent()) == "false")
             try stage.until("the answer") {
                 try stage.count("Delivered", at: Self.object) == 1
@@ -102,7 +93,7 @@ extension EndToEnd {
             let stage = try self.stage("Reliability=ack\nLifespan=10min")
             let app = try self.silent(stage, Self.shake, "a await 1")
             _ = try app.waitForLine { $0.hasPrefix("a ok [[[\"d\"") }
-            try self.inject("shake peak=3g for=1500ms; rest 60s", stage)
+            try stage.inject("shake peak=3g for=1500ms; rest 60s")
             let (sequence, epoch) = try self.name(try app.waitForLine { $0.contains(" Event ") })
             #expect(sequence == "1")
             try stage.kill(app)
@@ -121,7 +112,7 @@ extension EndToEnd {
             #expect(field("redelivered", of: kept) == "true")
             #expect(try again.waitForLine { $0.hasPrefix("{\"caught_up\":") } == "{\"caught_up\":1}")
             // Live ones follow, with the next number.
-            try self.inject("shake peak=8g for=1500ms; rest 60s", stage)
+            try stage.inject("shake peak=8g for=1500ms; rest 60s")
             let live = try again.nextEvent()
             #expect(field("sequence", of: live) == "2" && field("redelivered", of: live) == "false")
             try stage.until("all is answered") { try stage.count("Unacknowledged", at: Self.object) == 0 }
@@ -130,7 +121,7 @@ extension EndToEnd {
         @Test func whatWasAnsweredIsNotKept() throws {
             let stage = try self.stage("Reliability=ack\nLifespan=10min")
             let app = try stage.watch("shake.planar,threshold=2g", "--app", Self.app)
-            try self.inject("shake peak=3g for=1500ms; rest 60s", stage)
+            try stage.inject("shake peak=3g for=1500ms; rest 60s")
             _ = try app.nextEvent()
             try stage.until("the answer") {
                 try stage.count("Delivered", at: Self.object) == 1
@@ -149,14 +140,7 @@ extension EndToEnd {
 
         /// The epochs of events that are due, as the disk has them.
         private func due(_ stage: Stage) throws -> Set<String> {
-            let query = """
-                import sqlite3, sys
-                for row in sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True).execute('SELECT epoch FROM due'):
-                    print(row[0])
-                """
-            let result = try Tool.run(["python3", "-c", query, "\(stage.state)/state.db"])
-            try #require(result.status == 0, "\(result.stderr)")
-            return Set(result.stdout.split(separator: "\n").map(String.init))
+            Set(try stage.sql("state.db", "SELECT epoch FROM due").split(separator: "\n").map(String.init))
         }
 
         /// What was committed comes again from the next broker, marked; and once it was answered, from none after that.

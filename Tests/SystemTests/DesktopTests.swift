@@ -5,7 +5,7 @@ import Testing
 extension Senses {
     /// jostle-focus with true displays: Xvfb with openbox, sway and phoc. `make test-focus` runs these, as root, because sway refuses
     /// to be root's and somebody has to become another user.
-    @Suite(.serialized, .enabled(if: ProcessValue.environment("JOSTLE_TEST_DESKTOPS") != nil)) struct Desktops {
+    @Suite(.serialized, .enabled(if: Programs.variable("JOSTLE_TEST_DESKTOPS") != nil)) struct Desktops {
         private static let (alpha, beta) = ("org.example.Alpha", "org.example.Beta")
 
         // MARK: X11

@@ -24,7 +24,7 @@ struct FleetBars {
     let window: Int
 
     init() {
-        let asked = ProcessValue.environment("JOSTLE_FLEET_OUTAGE").flatMap { Int64($0) }
+        let asked = Programs.variable("JOSTLE_FLEET_OUTAGE").flatMap { Int64($0) }
         self.isAsked = asked != nil
         self.outage = (asked ?? 3) * 1_000_000
         self.backlog = asked == nil ? 3_000_000 : 60_000_000

@@ -25,7 +25,7 @@ extension EndToEnd {
         }
 
         private func start(_ example: String, _ stage: Stage, _ command: String...) throws -> BackgroundProgram {
-            let path = "\(Programs.directory):\(ProcessValue.environment("PATH") ?? "/usr/bin:/bin")"
+            let path = "\(Programs.directory):\(Programs.variable("PATH") ?? "/usr/bin:/bin")"
             return try BackgroundProgram(
                 tool: [Programs.source("docs/examples/\(example)")] + command,
                 environment: stage.environment.merging(["PATH": path]) { $1 })

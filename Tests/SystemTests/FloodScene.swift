@@ -112,7 +112,7 @@ struct FloodBars {
     let memory: (peak: Int, after: Double)?
 
     /// How long floods are to last, when somebody asks for more than the ordinary suite does.
-    static let asked = ProcessValue.environment("JOSTLE_ATTACK_SECONDS").flatMap { Int($0) }
+    static let asked = Programs.variable("JOSTLE_ATTACK_SECONDS").flatMap { Int($0) }
 
     init(otherUser: Bool) {
         let asked = Self.asked
@@ -382,21 +382,5 @@ final class ServiceManager {
         let figures = try #require(Figures(line))
         #expect((figures["pings"] ?? 0) > 0)
         #expect((figures["longest_us"] ?? .max) < self.limit, "\(line)")
-    }
-}
-
-/// What the system says of processes.
-enum ProcessValue {
-    /// A variable of our environment.
-    static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
-
-    /// A size in `/proc/PID/status`, in bytes.
-    static func status(_ field: String, of pid: Int32) throws -> Int { try self.size(field, in: "status", of: pid) }
-
-    /// A size in one of the files of `/proc/PID`, in bytes.
-    static func size(_ field: String, in file: String, of pid: Int32) throws -> Int {
-        let line = try Tool.run(["grep", "^\(field):", "/proc/\(pid)/\(file)"]).stdout
-        let words = line.split(whereSeparator: \.isWhitespace)
-        return try #require(words.count == 3 ? Int(words[1]) : nil, "\(line)") << 10
     }
 }

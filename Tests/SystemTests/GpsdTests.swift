@@ -140,7 +140,7 @@ extension Senses {
             _ = try server.waitForLine { $0.contains("WATCH={") }
             // It is tried again, less and less often.
             _ = try server.waitForLine { $0.contains("WATCH={") }
-            #expect(try stage.property("State", at: Self.location).contains("broken"))
+            try stage.until("it is broken") { try stage.property("State", at: Self.location).contains("broken") }
             #expect(try app.terminate() == .exited(0))
             _ = try server.terminate()
         }

@@ -150,7 +150,7 @@ extension Surroundings {
                 trap 'rm -rf "$directory"' EXIT
                 ln -s "$1" "$directory/jostle"
                 cp -r "$1/docs/examples/swift/outside" "$directory/undo"
-                swift build --package-path "$directory/undo" --scratch-path "$2" >&2
+                swift build --disable-index-store --package-path "$directory/undo" --scratch-path "$2" >&2
                 """
             let built = try Tool.run(
                 ["sh", "-ec", script, "sh", Programs.source(""), scratch], timeout: .seconds(300))

@@ -3,8 +3,6 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import jostle
-
 /// Checks lines of JSON by `Tests/Scripts/json-types.py`, and returns of which kinds they are.
 func kinds(of lines: String, from command: String) throws -> [Int] {
     let file = FileManager.default.temporaryDirectory.appending(path: "jostle-lines-\(UUID().uuidString)")
@@ -53,18 +51,6 @@ extension Surroundings {
             }
             try stage.until("a task waits") { try !stage.jostle("tasks", "--json").stdout.isEmpty }
             return (stage, [app, deaf, feed])
-        }
-
-        private static func paths(_ command: CommandSyntax, below: [String] = []) -> [String] {
-            let isTold = command.options.contains { $0.name == "json" }
-            return (isTold ? [(below + [command.name]).joined(separator: " ")] : [])
-                + command.commands.flatMap { self.paths($0, below: below + [command.name]) }
-        }
-
-        @Test func eachCommandWithLinesForProgramsIsChecked() throws {
-            let told = Main.syntax.commands.flatMap { Self.paths($0) }
-            let known = try Tool.run(["python3", Programs.source("Tests/Scripts/json-types.py")]).stdout
-            #expect(told.sorted() == known.split(separator: "\n").map(String.init).sorted())
         }
 
         @Test func numbersAreNumbersAndTimesHaveClocks() throws {
@@ -172,16 +158,6 @@ extension Surroundings {
             let stored = try stage.jostle(["explain"], environment: ["TZ": "UTC"]).stdout
             let ended = Date().timeIntervalSince1970
             #expect(self.times(in: stored).first.map { (began - 0.01...ended).contains($0) } == true, "\(stored)")
-        }
-
-        @Test func aMomentIsSaidByTheClockAndFromNow() {
-            let now: Int64 = 1_772_366_405_250_000
-            #expect(Moment(wall: now, now: now).text.hasSuffix(":05.250"))
-            #expect(Moment(wall: now - 180_000_000, now: now).line.hasSuffix(" (3 min ago)"))
-            #expect(Moment(wall: now + 180_000_000, now: now).line.hasSuffix(" (in 3 min)"))
-            // Whatever number somebody sends.
-            for wall in [Int64.min, -1, .max] { #expect(Moment(wall: wall, now: now).text == "a time that cannot be") }
-            #expect(Moment(boottime: .max).line.hasSuffix(" (0 ms ago)"))
         }
     }
 }

@@ -27,15 +27,6 @@ extension Surroundings {
             return (stage, file)
         }
 
-        private func inject(_ motion: String, _ stage: Stage) throws {
-            let result = try stage.bus.busctl([
-                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject",
-                "sa{sv}",
-                motion, "0",
-            ])
-            #expect(result.status == 0, "\(result.stderr)")
-        }
-
         private func isEvent(_ line: String) -> Bool { line.hasPrefix("{\"detector\"") }
 
         /// The shipped example: a hard shake belongs to whoever asked for a hard shake.
@@ -46,14 +37,14 @@ extension Surroundings {
             let hard = try stage.watch("shake.axis,threshold=2.7g,every=20ms,name=hard", "--app", Self.hard)
 
             // Both detectors rest for a second from their registration on.
-            try self.inject("rest 1.5s; shake peak=1.8g for=600ms; rest 500ms", stage)
+            try stage.inject("rest 1.5s; shake peak=1.8g for=600ms; rest 500ms")
             #expect(field("detector", of: try gentle.waitForLine(where: self.isEvent)) == "\"gentle\"")
             #expect(try stage.count("Hits", at: Stage.Object.app(Self.hard)) == 0)
             #expect(try stage.count("Delivered", at: Stage.Object.app(Self.hard)) == 0)
             let delivered = try stage.count("Delivered", at: Stage.Object.app(Self.gentle))
 
             // Only after the first motion is over and quiet.
-            try self.inject("rest 2.5s; shake peak=4g for=600ms; rest 500ms", stage)
+            try stage.inject("rest 2.5s; shake peak=4g for=600ms; rest 500ms")
             #expect(field("detector", of: try hard.waitForLine(where: self.isEvent)) == "\"hard\"")
             #expect(try stage.count("Denied", at: Stage.Object.app(Self.gentle)) >= 1)
             #expect(try stage.count("Denied", at: Stage.Object.app(Self.hard)) == 0)
@@ -100,7 +91,7 @@ extension Surroundings {
             #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 1)
             #expect(try stage.property("PolicyFiles", at: Stage.Object.broker) == "as 1 \"\(file)\"")
             _ = try stage.broker?.waitForLine(on: .errors) { $0.contains("\(file):6:11: error E") }
-            try self.inject("shake peak=3g for=600ms", stage)
+            try stage.inject("shake peak=3g for=600ms")
             _ = try app.waitForLine(where: self.isEvent)
             #expect(try stage.property("LastEvent", at: object).contains("\"policy-generation\" t 1 "))
             #expect(try stage.count("Denied", at: object) == 0)
@@ -341,7 +332,7 @@ extension Surroundings {
             try #require(truncate(file, 1 << 30) == 0)
             try isRefused("policy-file-bytes is 16777216")
             // The first policy decides on.
-            try self.inject("shake peak=3g for=600ms", stage)
+            try stage.inject("shake peak=3g for=600ms")
             _ = try app.waitForLine(where: self.isEvent)
             #expect(
                 try stage.property("LastEvent", at: Stage.Object.app(Self.gentle)).contains(
@@ -367,7 +358,7 @@ extension Surroundings {
                 #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 1)
                 try #require(chmod(path, path == file ? 0o644 : 0o755) == 0)
             }
-            try self.inject("shake peak=3g for=600ms", stage)
+            try stage.inject("shake peak=3g for=600ms")
             _ = try app.waitForLine(where: self.isEvent)
             #expect(
                 try stage.property("LastEvent", at: Stage.Object.app(Self.gentle)).contains(

@@ -84,27 +84,18 @@ extension Surroundings {
                     "shake.planar", "threshold=2g",
                 ], environment: stage.environment)
             _ = try app.waitForLine { $0 == "nothing more is kept" }
-            try self.shake(stage)
+            try stage.shakeAfterRest()
             _ = try app.waitForLine { $0.hasPrefix("event 1: watch, peak ") }
             let object = Stage.Object.app(Self.app)
             try stage.until("the answer") { try stage.count("Unacknowledged", at: object) == 0 }
             try stage.kill(stage.broker)
             try stage.startBroker(options[0], options[1])
             try stage.until("it is there again") { try stage.property("DetectorCount", at: object) == "t 1" }
-            try self.shake(stage)
+            try stage.shakeAfterRest()
             // The first is done with, and numbers begin anew if the broker knew that in time.
             _ = try app.waitForLine { $0.hasPrefix("event ") }
             #expect(!app.output.contains("sent again"), "\(app.output)")
             #expect(app.end == nil)
-        }
-
-        /// Long enough after the motion before, to which it is added, for the detector to have rested.
-        private func shake(_ stage: Stage) throws {
-            let result = try stage.busctl(
-                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject",
-                "sa{sv}",
-                "rest 2s; shake peak=4g for=600ms", "0")
-            #expect(result.status == 0, "\(result.stderr)")
         }
 
         /// What it holds ends with the broker, and it is told; then it may have it again.

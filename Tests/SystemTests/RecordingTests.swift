@@ -51,14 +51,6 @@ extension Surroundings {
             try #require(fclose(file) == 0)
         }
 
-        private func inject(_ motion: String, _ stage: Stage) throws {
-            let result = try stage.busctl(
-                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject",
-                "sa{sv}",
-                motion, "0")
-            #expect(result.status == 0, "\(result.stderr)")
-        }
-
         private func text(of path: String) throws -> String { try Tool.run(["cat", path]).stdout }
 
         @Test func aLiveRunIsDecidedAgainToTheByte() throws {
@@ -87,11 +79,11 @@ extension Surroundings {
             let nameless = try stage.watch("shake.magnitude,threshold=2g,rest=0s,name=free")
             let other = try stage.watch("shake.planar,threshold=2g,name=free")
 
-            try self.inject("shake peak=4g for=600ms; rest 1s", stage)
+            try stage.inject("shake peak=4g for=600ms; rest 1s")
             _ = try app.waitForLine { $0.hasPrefix("app ok") }
             _ = try second.nextEvent()
             // Once the first motion is over and the detectors have rested.
-            try self.inject("rest 2.5s; shake peak=4g for=600ms; rest 1s", stage)
+            try stage.inject("rest 2.5s; shake peak=4g for=600ms; rest 1s")
             _ = try app.waitForLine { $0.hasPrefix("app ok") }
             // Having said it all, it leaves the bus.
             _ = try app.terminate()
@@ -103,7 +95,7 @@ extension Surroundings {
             for _ in 0..<4 {
                 let denied = try stage.count("Denied", at: Stage.Object.app(Self.second))
                 let delivered = try stage.count("Delivered", at: Stage.Object.app(Self.second))
-                try self.inject("rest 2s; shake peak=4g for=400ms; rest 1s", stage)
+                try stage.inject("rest 2s; shake peak=4g for=400ms; rest 1s")
                 try stage.until("it is decided") {
                     try stage.count("Denied", at: Stage.Object.app(Self.second)) > denied
                         || stage.count("Delivered", at: Stage.Object.app(Self.second)) > delivered

@@ -4,7 +4,7 @@ import Testing
 
 extension Senses {
     /// jostle-focus with shells that say themselves what is in front: KWin and GNOME Shell, without a screen. `make test-focus` runs these.
-    @Suite(.serialized, .enabled(if: ProcessValue.environment("JOSTLE_TEST_DESKTOPS") != nil)) struct Shells {
+    @Suite(.serialized, .enabled(if: Programs.variable("JOSTLE_TEST_DESKTOPS") != nil)) struct Shells {
         private static let (alpha, beta) = ("org.example.Alpha", "org.example.Beta")
 
         @Test func whoIsInFrontInKWinIsSaid() throws {

@@ -17,7 +17,7 @@ final class SoakScene {
     }
 
     /// How long, in seconds; the ordinary suite plays it shortly.
-    private static let asked = ProcessValue.environment("JOSTLE_SOAK_SECONDS").flatMap { Int($0) }
+    private static let asked = Programs.variable("JOSTLE_SOAK_SECONDS").flatMap { Int($0) }
     /// How much memory may come to it after that, in bytes.
     private static let growth = 1 << 20
     /// How long a flood is over until what it took is given back, in milliseconds.

@@ -12,6 +12,8 @@ final class Stage {
     private let spare: PrivateBus?
     private(set) var reader: BackgroundProgram?
     private(set) var broker: BackgroundProgram?
+    /// By the bus that they look at.
+    private var readers: [String: PropertyReader] = [:]
 
     /// Motion that never crosses a threshold by itself: a device that lies still, flat on the table.
     static let rest = "synth:seed=1; noise=0.05g; gravity=z"
@@ -248,6 +250,19 @@ final class Stage {
         return try reader.waitForLine { $0.hasPrefix("{") }
     }
 
+    /// Adds motion to what the accelerometer reads.
+    func inject(_ motion: String) throws {
+        let result = try self.busctl(
+            "call", "org.jostle.Sensors1", Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject", "sa{sv}",
+            motion, "0")
+        #expect(result.status == 0, "\(result.stderr)")
+    }
+
+    /// Shakes, long enough after the motion before for a detector to have rested.
+    func shakeAfterRest(peak: Int = 4) throws {
+        try self.inject("rest 2s; shake peak=\(peak)g for=600ms")
+    }
+
     /// Lets a script speak on the bus, and returns what it printed.
     func script(_ steps: String...) throws -> [String] { try self.script(steps) }
 
@@ -319,16 +334,23 @@ final class Stage {
             case _ where path.hasPrefix(Object.sensors): "\(service).Sensor"
             default: "\(service).App"
             }
-        let result = try Tool.run([
-            "busctl", "--address=\(address ?? self.address)", "get-property", service, path, interface, name,
-        ])
-        return result.status == 0 ? String(result.stdout.dropLast()) : result.stderr
+        let address = address ?? self.address
+        let reader = self.readers[address] ?? PropertyReader(address)
+        self.readers[address] = reader
+        return reader.property(name, of: interface, at: path, from: service)
     }
 
     /// A property of type `t`.
     func count(_ name: String, at path: String) throws -> UInt64 {
         let text = try self.property(name, at: path)
         return try #require(text.hasPrefix("t ") ? UInt64(text.dropFirst(2)) : nil, "\(path) \(name): \(text)")
+    }
+
+    /// What another program reads in one of the broker's files while the broker has it open: a row a line.
+    func sql(_ name: String, _ query: String) throws -> String {
+        let result = try Tool.rows(of: "\(self.state)/\(name)", query)
+        try #require(result.status == 0, "\(result.stderr)")
+        return result.stdout
     }
 
     /// Waits until an app that is registered, or soon is, was sent one more event.
@@ -342,13 +364,14 @@ final class Stage {
         }
     }
 
-    /// Looks again and again until `isSo`; each look is a call, so that this spins on nothing but answers.
+    /// Looks again and again until `isSo`. Between two looks the processors are left to those who are looked at.
     func until(
         _ what: String, timeout: Duration = .seconds(20), _ isSo: () throws -> Bool
     ) throws {
         let deadline = ContinuousClock.now + timeout
         while try !isSo() {
             guard ContinuousClock.now < deadline else { throw Failure("\(what): not within \(timeout)") }
+            usleep(5_000)
         }
     }
 }

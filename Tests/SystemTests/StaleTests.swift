@@ -9,10 +9,7 @@ extension EndToEnd {
             "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor"
         private static let shakes = "shake.planar,threshold=2g"
 
-        private func inject(_ stage: Stage) throws {
-            let lines = try stage.script("p \(Self.sensor) Inject sa{sv} ['shake peak=4g for=500ms; rest 1s',{}]")
-            try #require(lines.first == "p ok []", "\(lines)")
-        }
+        private func shake(_ stage: Stage) throws { try stage.inject("shake peak=4g for=500ms; rest 1s") }
 
         /// CLOCK_BOOTTIME in microseconds.
         private var now: Double {
@@ -34,18 +31,18 @@ extension EndToEnd {
         @Test func aBrokerThatHangsTellsNothingOld() throws {
             let stage = try Stage()
             let app = try stage.watch(Self.shakes, "--app", "org.example.App")
-            try self.inject(stage)
+            try self.shake(stage)
             _ = try app.nextEvent()
             let broker = try #require(stage.broker)
             try self.pass(2, stage)
             try broker.stop()
-            try self.inject(stage)
+            try self.shake(stage)
             try self.pass(5, stage)
             try broker.signal(SIGCONT)
             let object = Stage.Object.app("org.example.App")
             try stage.until("the old one is given up") { try stage.count("Expired", at: object) > 0 }
             let resumed = self.now
-            try self.inject(stage)
+            try self.shake(stage)
             let event = try app.nextEvent()
             #expect(try #require(number("t_us", of: event)) >= resumed, "\(event)")
             try stage.until("all is as before") {
@@ -59,7 +56,7 @@ extension EndToEnd {
             let app = try stage.watch("shake.planar,threshold=2g,rest=0s", "--app", "org.example.App")
             let broker = try #require(stage.broker)
             try broker.stop()
-            try self.inject(stage)
+            try self.shake(stage)
             try stage.until("it is on its way") {
                 // The broker was sent the shake; ten samples a second.
                 try stage.count("Sent", at: Stage.Object.accelerometer) > 8
@@ -74,13 +71,13 @@ extension EndToEnd {
         @Test func aStoppedReaderHasStalled() throws {
             let stage = try Stage()
             let app = try stage.watch(Self.shakes, "--app", "org.example.App")
-            try self.inject(stage)
+            try self.shake(stage)
             _ = try app.nextEvent()
             try self.pass(2, stage)
             func state() throws -> String { try stage.property("Sensors", at: Stage.Object.broker) }
             try stage.until("it runs") { try state().contains("\"state\" s \"ready\"") }
             let reader = try #require(stage.reader)
-            try self.inject(stage)
+            try self.shake(stage)
             try reader.stop()
             let stopped = self.now
             try stage.until("the stop is seen") { try state().contains("\"state\" s \"stalled\"") }
@@ -101,7 +98,7 @@ extension EndToEnd {
             let resumed = self.now
             try reader.signal(SIGCONT)
             try stage.until("it runs again") { try state().contains("\"state\" s \"ready\"") }
-            try self.inject(stage)
+            try self.shake(stage)
             let shown = app.output.split(separator: "\n").filter { $0.hasPrefix("{\"detector\":") }.count
             let event = try app.nextEvent { (number("t_us", of: $0) ?? 0) > stopped }
             #expect(try #require(number("t_us", of: event)) >= resumed, "\(event), \(shown)")

@@ -138,7 +138,7 @@ extension EndToEnd {
             _ = try client.waitForLine(timeout: .seconds(60)) { $0 == "listening" }
             let after = try measure()
             for figures in [before, after] { #expect(figures["lost"] == 0 && (figures["events"] ?? 0) > 0) }
-            if ProcessValue.environment("JOSTLE_ATTACK_SECONDS") != nil {
+            if Programs.variable("JOSTLE_ATTACK_SECONDS") != nil {
                 let (usual, found) = (try #require(before["p99_us"]), try #require(after["p99_us"]))
                 #expect(found <= usual * 12 / 10, "\(before) \(after)")
             }

@@ -11,8 +11,8 @@ final class StrangerScene {
         let memory, descriptors: Int
     }
 
-    private static let asked = ProcessValue.environment("JOSTLE_FUZZ_MESSAGES").flatMap { Int($0) }
-    private static let askedSeed = ProcessValue.environment("JOSTLE_FUZZ_SEED").flatMap { UInt64($0) }
+    private static let asked = Programs.variable("JOSTLE_FUZZ_MESSAGES").flatMap { Int($0) }
+    private static let askedSeed = Programs.variable("JOSTLE_FUZZ_SEED").flatMap { UInt64($0) }
     /// How many are said until all is looked at.
     private static let batch = asked == nil ? 3_000 : 25_000
     /// How long a daemon may take for a sign of life while it is talked at, in microseconds.

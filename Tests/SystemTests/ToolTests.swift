@@ -41,6 +41,30 @@ extension Surroundings {
             #expect(try program.terminate() == .exited(0))
         }
 
+        /// Of the values that all other tests read: busctl's words for them, and what it says where there is none.
+        @Test func whatTestsReadIsWhatBusctlShows() throws {
+            let stage = try Stage()
+            let app = try stage.watch("shake.planar,name=it's \"é\\\u{7}", "--app", self.app)
+            let places = [
+                (
+                    "Sensors1", ".Sensor", Stage.Object.accelerometer,
+                    ["Channels", "Rates", "Running", "Unit", "Nothing"]
+                ),
+                ("Broker1", "", Stage.Object.broker, ["Limits", "MutedUntil", "FocusSources"]),
+                ("Broker1", ".App", Stage.Object.app(self.app), ["Detectors", "LastEvent"]),
+                ("Broker1", ".App", Stage.Object.app("org.example.Nobody"), ["State"]),
+            ]
+            for (service, interface, path, names) in places {
+                let service = "org.jostle.\(service)"
+                for name in names {
+                    let shown = try stage.busctl("get-property", service, path, service + interface, name)
+                    let read = try stage.property(name, at: path)
+                    #expect(read == (shown.status == 0 ? shown.stdout : shown.stderr).dropLast(), "\(name) of \(path)")
+                }
+            }
+            #expect(app.end == nil)
+        }
+
         @Test func busctlCallsAndReadsBothServices() throws {
             let (stage, program, _) = try self.stageWithApp()
             let apps = try stage.busctl(

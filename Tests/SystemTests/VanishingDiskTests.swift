@@ -380,16 +380,3 @@ extension EndToEnd {
         }
     }
 }
-
-extension Stage {
-    /// What another program reads in one of the broker's files while the broker has it open.
-    func sql(_ name: String, _ query: String) throws -> String {
-        let script = """
-            import sqlite3, sys
-            for row in sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True).execute(sys.argv[2]): print(*row)
-            """
-        let result = try Tool.run(["python3", "-c", script, "\(self.state)/\(name)", query])
-        try #require(result.status == 0, "\(result.stderr)")
-        return result.stdout
-    }
-}

@@ -79,11 +79,7 @@ extension Senses.Desktops {
 
         /// Moves the device, long enough after the motion before for a detector to have rested.
         func shake() throws {
-            let result = try self.scene.stage.busctl(
-                "call", "org.jostle.Sensors1", Stage.Object.accelerometer, "org.jostle.Sensors1.Sensor", "Inject",
-                "sa{sv}",
-                "rest 2s; shake peak=4g for=600ms", "0")
-            #expect(result.status == 0, "\(result.stderr)")
+            try self.scene.stage.shakeAfterRest()
         }
 
         /// How many events the app printed.

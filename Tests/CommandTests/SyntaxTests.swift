@@ -74,33 +74,45 @@ import Testing
             #expect(codes.starts(with: [0, 1, 2]) && codes == Set(codes).sorted(), "\(entry.path): \(codes)")
         }
     }
-}
 
-extension Surroundings {
-    @Suite(.serialized) struct Help {
-        private static func paths(_ command: CommandSyntax) -> [[String]] {
-            command.commands.flatMap { command in [[command.name]] + self.paths(command).map { [command.name] + $0 } }
-        }
+    // MARK: Help
 
-        /// Each command says itself how it ends, and only what it takes.
-        @Test func saysHowACommandEndsAndWhatItTakes() throws {
-            let paths = [[]] + Self.paths(Main.syntax)
-            #expect(paths.count > 30)
-            for path in paths {
-                let result = try Tool.run([Programs.path(of: "jostle")] + path + ["--help"])
-                #expect(result.status == 0 && result.stderr.isEmpty, "\(path): \(result)")
-                var command = Main.syntax
-                for name in path { command = try #require(command.commands.first { $0.name == name }) }
-                let parts = result.stdout.split(separator: "\nExit status:\n", omittingEmptySubsequences: false)
-                try #require(parts.count == 2, "\(path): \(result.stdout)")
-                let codes = parts[1].split(separator: "\n").filter { !$0.hasPrefix("   ") }
-                    .compactMap { $0.split(separator: " ").first.flatMap { Int32($0) } }
-                #expect(codes == command.exits.map(\.code.rawValue), "\(path): \(result.stdout)")
-                for refused in command.refusedOptions { #expect(!result.stdout.contains("  --\(refused) ")) }
-                #expect(result.stdout.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(path)")
-                // That is for shells.
-                #expect(!result.stdout.contains("--complete"))
-            }
+    private static func paths(_ command: CommandSyntax) -> [[String]] {
+        command.commands.flatMap { command in [[command.name]] + self.paths(command).map { [command.name] + $0 } }
+    }
+
+    /// Each command says itself how it ends, and only what it takes.
+    @Test func saysHowACommandEndsAndWhatItTakes() throws {
+        let paths = [[]] + Self.paths(Main.syntax)
+        #expect(paths.count > 30)
+        for path in paths {
+            let result = try Tool.run([Programs.path(of: "jostle")] + path + ["--help"])
+            #expect(result.status == 0 && result.stderr.isEmpty, "\(path): \(result)")
+            var command = Main.syntax
+            for name in path { command = try #require(command.commands.first { $0.name == name }) }
+            let parts = result.stdout.split(separator: "\nExit status:\n", omittingEmptySubsequences: false)
+            try #require(parts.count == 2, "\(path): \(result.stdout)")
+            let codes = parts[1].split(separator: "\n").filter { !$0.hasPrefix("   ") }
+                .compactMap { $0.split(separator: " ").first.flatMap { Int32($0) } }
+            #expect(codes == command.exits.map(\.code.rawValue), "\(path): \(result.stdout)")
+            for refused in command.refusedOptions { #expect(!result.stdout.contains("  --\(refused) ")) }
+            #expect(result.stdout.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(path)")
+            // That is for shells.
+            #expect(!result.stdout.contains("--complete"))
         }
+    }
+
+    // MARK: Lines for programs
+
+    private static func withLines(_ command: CommandSyntax, below: [String] = []) -> [String] {
+        let isTold = command.options.contains { $0.name == "json" }
+        return (isTold ? [(below + [command.name]).joined(separator: " ")] : [])
+            + command.commands.flatMap { self.withLines($0, below: below + [command.name]) }
+    }
+
+    @Test func eachCommandWithLinesForProgramsIsChecked() throws {
+        let told = Main.syntax.commands.flatMap { Self.withLines($0) }
+        let known = try Tool.run(["python3", Programs.source("Tests/Scripts/json-types.py")]).stdout
+        #expect(told.sorted() == known.split(separator: "\n").map(String.init).sorted())
     }
 }
