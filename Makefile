@@ -26,13 +26,14 @@ TOOLCHAIN = $(shell $(SWIFT) -print-target-info | sed -n 's|.*"runtimeResourcePa
 COUNTING = -Xswiftc -Xfrontend -Xswiftc -ir-profile-generate -Xlinker -u__llvm_profile_runtime \
     -Xlinker $(wildcard $(TOOLCHAIN)/lib/clang/*/lib/linux/libclang_rt.profile-$(shell uname -m).a)
 COUNTED = .build/counted
-# What is tested is optimised like what ships, and built beside it, so that tests may look into it. They are loaded with the library as it
-# is shared, which alone has what tests are written with.
+# What is tested is built beside what ships, so that tests may look into it: the daemons optimised as they ship, commands
+# and apps not (Package.swift). Tests are loaded with the library as it is shared, which alone has what they are written with.
 TESTED = .build/tested
 SHARED_MODULES = $(abspath $(TESTED))/modules
 TESTED_FLAGS = $(RELEASE) --scratch-path $(TESTED) -Xswiftc -enable-testing -Xswiftc -I$(SHARED_MODULES) \
     -Xlinker -L$(TOOLCHAIN)/lib/swift_static/linux
-TEST = $(SWIFT) test -c release --scratch-path $(TESTED) --skip-build --disable-xctest
+TESTED_SWIFT = JOSTLE_TESTED=1 $(SWIFT)
+TEST = $(TESTED_SWIFT) test -c release --scratch-path $(TESTED) --skip-build --disable-xctest
 # Where the programs are that are installed.
 PROGRAMS_DIR ?= $(SCRATCH)/release
 # Where the manual pages are that are installed.
@@ -87,7 +88,7 @@ help:
 	@echo 'make build-focus  build $(FOCUS), which looks at displays and needs their libraries'
 	@echo 'make build-bridge  build $(BRIDGE), which speaks to an MQTT server and needs its library'
 	@echo 'make build-fleet  build $(FLEET), which steers many devices over that server'
-	@echo 'make test     build all that is tested, optimised, and run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
+	@echo 'make test     build all that is tested, the daemons optimised, and run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the daemons on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-fleet  have a bridge and its server live through an outage of OUTAGE=$(OUTAGE) s, and 1000 devices come at once'
 	@echo 'make test-kills  kill the broker, the reader, the bus and an app under load, each KILLS=$(KILLS) times'
@@ -200,7 +201,7 @@ build-all: deps $(PROFILE_DATA)
 	@for module in Testing _TestingInterop XCTest; do \
 	    ln -sfn $(TOOLCHAIN)/lib/swift/linux/$$module.swiftmodule $(SHARED_MODULES)/$$module.swiftmodule || exit 1; \
 	done
-	$(SWIFT) build $(TESTED_FLAGS) --build-tests --explicit-target-dependency-import-check error
+	$(TESTED_SWIFT) build $(TESTED_FLAGS) --build-tests --explicit-target-dependency-import-check error
 
 # The pages say what the programs say of themselves, and what docs says. Programs run for that, so it is nothing for root to do.
 manual:
@@ -214,9 +215,9 @@ build-programs: $(PROFILE_DATA)
 	done
 	@$(MAKE) --no-print-directory manual
 
-# What the optimiser makes of the code shows nowhere else.
+# What the optimiser makes of the daemons shows nowhere else.
 test: build-all
-	Tests/Scripts/run-suite $(TEST)
+	Tests/Scripts/run-suite env $(TEST)
 
 # Kills the broker, the reader, the bus and an app under load, each so many times; the suite does it 20 and 6 times.
 KILLS ?= 200
