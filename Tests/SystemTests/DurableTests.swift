@@ -307,9 +307,15 @@ extension EndToEnd {
             for _ in 0..<kills {
                 try self.start(stage, apps: files)
                 for name in names {
-                    let shown = try stage.property("Detectors", at: Stage.Object.app(name))
-                    let found = Set((0..<30).map { "d\($0)" }.filter { shown.contains("\"\($0)\"") })
-                    #expect(found == known[name], "\(name) after the kill")
+                    let all = try #require(known[name])
+                    var found: Set<String> = []
+                    // A slow disk is not waited for until it has said all it knows.
+                    try stage.until("\(all) of \(name) after the kill") {
+                        let shown = try stage.property("Detectors", at: Stage.Object.app(name))
+                        found = Set((0..<30).map { "d\($0)" }.filter { shown.contains("\"\($0)\"") })
+                        return found.isSuperset(of: all)
+                    }
+                    #expect(found == all, "\(name) after the kill")
                     #expect(try stage.property("Grants", at: Stage.Object.app(name)) == "as 1 \"audio\"")
                     #expect(try stage.property("Assertions", at: Stage.Object.app(name)) == "aa{sv} 0")
                     #expect(try stage.property("State", at: Stage.Object.app(name)) == "s \"dead\"")

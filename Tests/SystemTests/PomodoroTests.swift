@@ -6,7 +6,7 @@ import Testing
     /// Who may renew or play, under each of the two budgets.
     private static let rights = 8
 
-    /// With processes it comes to the same, which have to keep pace: a tick is a second here, and the newer budget a fifth longer. A machine that
+    /// Processes come to the same. They have to keep pace: a tick is a second here, and the newer budget a fifth longer. A machine that
     /// stands still for that fifth has to show it with periods three times as long.
     @Test func comesToTheSameWithRealProcesses() throws {
         let jostle = Programs.path(of: "jostle")
