@@ -43,8 +43,8 @@ final class PropertyReader {
 
     private func open() throws(Failure) -> OpaquePointer {
         if let connection {
-            // What the bus says besides, such as our name.
-            while let message = dbus_connection_pop_message(connection) { dbus_message_unref(message) }
+            // Who does not answer when he is asked whether he reads is soon answered late.
+            while dbus_connection_dispatch(connection) == DBUS_DISPATCH_DATA_REMAINS {}
             return connection
         }
         let connection = try Self.checked { dbus_connection_open_private(self.address, &$0) }
