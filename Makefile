@@ -32,7 +32,7 @@ TESTED = .build/tested
 SHARED_MODULES = $(abspath $(TESTED))/modules
 TESTED_FLAGS = $(RELEASE) --scratch-path $(TESTED) -Xswiftc -enable-testing -Xswiftc -I$(SHARED_MODULES) \
     -Xlinker -L$(TOOLCHAIN)/lib/swift_static/linux
-TESTED_SWIFT = JOSTLE_TESTED=1 $(SWIFT)
+TESTED_SWIFT = env JOSTLE_TESTED=1 $(SWIFT)
 TEST = $(TESTED_SWIFT) test -c release --scratch-path $(TESTED) --skip-build --disable-xctest
 # Where the programs are that are installed.
 PROGRAMS_DIR ?= $(SCRATCH)/release
@@ -217,7 +217,7 @@ build-programs: $(PROFILE_DATA)
 
 # What the optimiser makes of the daemons shows nowhere else.
 test: build-all
-	Tests/Scripts/run-suite env $(TEST)
+	Tests/Scripts/run-suite $(TEST)
 
 # Kills the broker, the reader, the bus and an app under load, each so many times; the suite does it 20 and 6 times.
 KILLS ?= 200

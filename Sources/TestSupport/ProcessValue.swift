@@ -2,13 +2,8 @@ import Glibc
 
 /// What the system says of processes.
 package enum ProcessValue {
-    /// A size in `/proc/PID/status`, in bytes.
-    package static func status(_ field: String, of pid: Int32) throws(Failure) -> Int {
-        try self.size(field, in: "status", of: pid)
-    }
-
     /// A size in one of the files of `/proc/PID`, in bytes.
-    package static func size(_ field: String, in file: String, of pid: Int32) throws(Failure) -> Int {
+    package static func size(_ field: String, in file: String = "status", of pid: Int32) throws(Failure) -> Int {
         let path = "/proc/\(pid)/\(file)"
         for line in try self.text(of: path).split(separator: "\n") where line.hasPrefix("\(field):") {
             // Rss:       1234 kB

@@ -286,7 +286,7 @@ extension Surroundings {
             _ = try plain.waitForLine { $0.contains("\"events\":") }
             // With that it comes to rest, and gives back what the handshake needed.
             var (ours, theirs) = (try Resident(of: program.pid), try Resident(of: plain.pid))
-            let peak = try ProcessValue.size("VmHWM", in: "status", of: program.pid)
+            let peak = try ProcessValue.size("VmHWM", of: program.pid)
             try stage.until("it is small") {
                 (ours, theirs) = (try Resident(of: program.pid), try Resident(of: plain.pid))
                 // A debug program is large, but gives back, too.

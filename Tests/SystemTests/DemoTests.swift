@@ -111,8 +111,10 @@ extension Surroundings {
             try #require(commands.count == 2)
             let steps = [
                 "three devices are there", "a policy is in force on all three", "a shake of one is seen from afar",
-                "is told when it is back, as past", "a bad policy is stopped by the canary",
-                "it is explained why the canary's shake did nothing", "a shake is seen again",
+                "what happened while the server was dead is told when it is back, as past",
+                "a bad policy is stopped by the canary",
+                "from afar it is explained why the canary's shake did nothing",
+                "the canary has back what it had, and a shake is seen again",
             ]
             for (command, all) in zip(
                 commands, [steps, ["not delivered  S2.denied", "[Rule night]", "the museum is closed"]])

@@ -204,7 +204,7 @@ extension Senses {
             default: _ = try compositor.waitForLine { $0 == "client" }
             }
             #expect(try scene.stage.jostle("focus", "--list").status == 0)
-            #expect(try ProcessValue.status("VmRSS", of: focus.pid) < 24 << 20)
+            #expect(try ProcessValue.size("VmRSS", of: focus.pid) < 24 << 20)
         }
 
         // MARK: Apps

@@ -42,6 +42,9 @@ extension Surroundings {
             // second, wherever they fall.
             try stage.shakeAfterRest(peak: 6)
             _ = try app.waitForLine { $0.hasPrefix("event ") }
+            // Numbers begin anew.
+            let later = app.output.split(separator: "\n").drop { $0 != "the broker is gone" }
+            #expect(later.first { $0.hasPrefix("event ") }?.hasPrefix("event 1: watch, ") == true, "\(later)")
             #expect(app.end == nil)
         }
 

@@ -297,7 +297,7 @@ final class FloodScene {
         let pid = try self.daemon.pid
         let left = (self.crowds.isEmpty ? 0 : Self.leftByCrowd) + (self.flood?.isLarge == true ? Self.leftByLarge : 0)
         let usual = before.all + Self.leftByDisk + left + verdicts * Self.verdictBytes
-        #expect(try ProcessValue.status("VmHWM", of: pid) <= memory.peak)
+        #expect(try ProcessValue.size("VmHWM", of: pid) <= memory.peak)
         do {
             try self.stage.until("the memory returns", timeout: .seconds(5)) {
                 try Double(Resident(of: pid).own + before.files) <= Double(usual) * memory.after

@@ -158,9 +158,7 @@ extension Surroundings {
             let undo = try BackgroundProgram(
                 tool: ["stdbuf", "-oL", "\(scratch)/debug/undo"], environment: stage.environment)
             _ = try undo.waitForLine { $0 == "shake to undo" }
-            _ = try stage.script(
-                "p call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Inject sa{sv} "
-                    + "['shake peak=5g for=1s',{}]")
+            try stage.inject("shake peak=5g for=1s")
             _ = try undo.waitForLine { $0.hasPrefix("undo: ") }
             _ = try undo.terminate()
         }

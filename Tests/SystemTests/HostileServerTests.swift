@@ -67,7 +67,7 @@ extension Surroundings {
             let done = try server.waitForLine(timeout: .seconds(120)) { $0.hasPrefix("done: ") }
             // The same process comes back to a server that does what it should.
             _ = try server.waitForLine(timeout: .seconds(60)) { $0 == "heard jostle/1/kiosk-17/presence" }
-            let peak = try ProcessValue.size("VmHWM", in: "status", of: bridge.pid)
+            let peak = try ProcessValue.size("VmHWM", of: bridge.pid)
             print("fleet: \(kind): \(done.dropFirst(6)), at most \(peak >> 10) kB")
             #expect(peak < Self.most)
             // It ends as it should: nothing was stuck. All that it said is known then.

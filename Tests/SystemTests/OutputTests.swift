@@ -10,16 +10,6 @@ extension Surroundings {
         /// Colours, rings, ends the line, turns it round and erases it.
         private static let hostile = "a\u{1B}[31m\u{7}\n\u{202E}\u{9B}2Jz"
 
-        private func controls(in text: String) -> [Unicode.Scalar] {
-            text.unicodeScalars.filter { scalar in
-                switch scalar.value {
-                case 0x0A: false
-                case 0..<0x20, 0x7F...0x9F, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true
-                default: false
-                }
-            }
-        }
-
         /// A stage with an app whose detector, and a reader whose source, are named so.
         private func stage() throws -> (Stage, BackgroundProgram) {
             let trace = "# jostle trace 1\n# sensor: accelerometer\nt,x,y,z\n0,0,0,1\n20000,0,0,1\n40000,0,0,1\n"
@@ -46,7 +36,7 @@ extension Surroundings {
                 #expect(result.status == 0, "\(command): \(result)")
                 // A warning names the detector as well.
                 let text = result.stdout + result.stderr
-                #expect(self.controls(in: text).isEmpty, "\(command): \(text.debugDescription)")
+                #expect(text.controls.isEmpty, "\(command): \(text.debugDescription)")
                 if result.stdout.contains(#"a\x1b[31m\x07\n\u{202e}\x9b2Jz"#) { shown.append(command[0]) }
             }
             // It is not that they say nothing of it.
@@ -99,7 +89,7 @@ extension Surroundings {
                 let result = try stage.jostle(command)
                 #expect(result.status == 0, "\(command): \(result)")
                 let text = result.stdout + result.stderr
-                #expect(self.controls(in: text).isEmpty, "\(command): \(text.debugDescription)")
+                #expect(text.controls.isEmpty, "\(command): \(text.debugDescription)")
             }
             // It is not that they say nothing of it.
             let sensors = try stage.jostle("sensors").stdout
@@ -107,7 +97,7 @@ extension Surroundings {
             #expect(sensors.components(separatedBy: shown).count > 4, "\(sensors)")
             for program in [stage.reader, stage.broker] {
                 let said = try #require(program).errors
-                #expect(self.controls(in: said).isEmpty, "\(said.debugDescription)")
+                #expect(said.controls.isEmpty, "\(said.debugDescription)")
             }
             let log = try #require(stage.reader).errors
             #expect(log.contains("which is no mount matrix"), "\(log)")
@@ -131,7 +121,7 @@ extension Surroundings {
             #expect(shown.stdout.contains(#"a\x1b[31m\x07\n\x7f2Jz\x1b\x1b"#), "\(shown)")
             for command in [["app", Self.app], ["app", Self.app, "--json"], ["apps"], ["status"], ["tasks"]] {
                 let result = try stage.jostle(command)
-                #expect(result.status == 0 && self.controls(in: result.stdout + result.stderr).isEmpty, "\(result)")
+                #expect(result.status == 0 && (result.stdout + result.stderr).controls.isEmpty, "\(result)")
             }
 
             let other = try Stage(source: nil, broker: false)
@@ -143,7 +133,7 @@ extension Surroundings {
             try other.bus.waitForName("org.jostle.Broker1")
             for command in [["tasks"], ["tasks", "--json"]] {
                 let result = try other.jostle(command)
-                #expect(result.status == 0 && self.controls(in: result.stdout + result.stderr).isEmpty, "\(result)")
+                #expect(result.status == 0 && (result.stdout + result.stderr).controls.isEmpty, "\(result)")
                 if command == ["tasks"] { #expect(result.stdout.contains(#"a\x1b[31m\x07\n\x7f2Jz"#)) }
             }
             #expect(double.end == nil)
@@ -178,7 +168,7 @@ extension Surroundings {
                     ["sh", "-c", "exec \"$@\" \(last)", "sh", Programs.path(of: "jostle")] + command,
                     environment: word.hasPrefix("$") ? [:] : ["WORD": word])
                 #expect(result.status != 0 || command == ["explain", "--app"], "\(command): \(result)")
-                #expect(self.controls(in: result.stdout + result.stderr).isEmpty, "\(command): \(result)")
+                #expect((result.stdout + result.stderr).controls.isEmpty, "\(command): \(result)")
                 if result.stderr.contains("[31m") { shown += 1 }
             }
             // It is not that they say nothing of it.
@@ -197,7 +187,7 @@ extension Surroundings {
                     text = text.split(separator: "\u{1B}[\(style)m", omittingEmptySubsequences: false).joined()
                 }
                 // The terminal itself ends lines so.
-                #expect(self.controls(in: text).allSatisfy { $0 == "\r" }, "\(text.debugDescription)")
+                #expect(text.controls.allSatisfy { $0 == "\r" }, "\(text.debugDescription)")
             }
             #expect(app.end == nil)
         }
@@ -211,7 +201,7 @@ extension Surroundings {
                 """
             for command in [["app", Self.app], ["explain"], ["why-not", Self.app]] {
                 let result = try stage.jostle(command + ["--json"])
-                #expect(result.status == 0 && self.controls(in: result.stdout).isEmpty)
+                #expect(result.status == 0 && result.stdout.controls.isEmpty)
                 let check = try stage.run(["python3", "-c", code, result.stdout, Self.hostile])
                 #expect(check.status == 0 && check.stderr.isEmpty, "\(check)")
                 if command[0] == "explain" { #expect(check.stdout == "True\n") }

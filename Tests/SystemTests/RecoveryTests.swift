@@ -9,7 +9,7 @@ extension EndToEnd {
             let broker = try #require(stage.broker)
             let good = try stage.watch(Stage.always, "--app", "org.example.Good")
             _ = try good.nextEvent()
-            let before = try self.resident(broker)
+            let before = try Resident(of: broker.pid).all
             let root = "call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Register sa{sv}"
             var steps: [String] = []
             for app in ["A", "B"] {
@@ -27,11 +27,11 @@ extension EndToEnd {
             for _ in 0..<66 {
                 #expect(try flood.waitForLine { $0.contains(" ok ") || $0.contains(" error ") }.contains(" ok "))
             }
-            let during = try self.resident(broker)
+            let during = try Resident(of: broker.pid).all
             #expect(during <= 64 << 20 && during > before + (1 << 20))
             _ = try flood.terminate()
             try stage.until("the memory comes back", timeout: .seconds(5)) {
-                try self.resident(broker) * 10 <= before * 11
+                try Resident(of: broker.pid).all * 10 <= before * 11
             }
             _ = try good.nextEvent()
         }
@@ -49,23 +49,19 @@ extension EndToEnd {
                 _ = try stage.directory("policy", ["20-large": text])
                 let lines = try stage.script("p call org.jostle.Broker1 \(root) org.jostle.Broker1 Reload a{sv} [{}]")
                 #expect(lines == ["p ok []"])
-                return try self.resident(broker)
+                return try Resident(of: broker.pid).all
             }
             // What a reload needs of the program is brought in by the first one.
             _ = try reload("")
-            let before = try self.resident(broker)
+            let before = try Resident(of: broker.pid).all
             let rules = (0..<20_000).map { "[Rule r\($0)]\nThen=allow\nWhenApp=org.example.App\($0)\n" }
             let during = try reload(rules.joined())
             #expect(during > before + (8 << 20), "\(during) after \(before)")
             _ = try reload("")
             try stage.until("the memory comes back", timeout: .seconds(5)) {
-                try (self.resident(broker) - before) * 4 <= during - before
+                try (Resident(of: broker.pid).all - before) * 4 <= during - before
             }
             _ = try good.nextEvent()
-        }
-
-        private func resident(_ program: BackgroundProgram) throws -> Int {
-            try ProcessValue.size("Rss", in: "smaps_rollup", of: program.pid)
         }
     }
 }
