@@ -69,16 +69,16 @@ extension Senses {
 
         @Test func aSecondClaimReplacesAndReleaseEnds() throws {
             let stage = try Stage(broker: false)
+            // What the first brings until it is replaced is no answer to the second: the peer counts anew.
             let lines = try stage.script(
-                "p hear", "p \(Self.claim(100))", "p await 3", "p \(Self.claim(25))", "p await 3",
+                "p hear", "p \(Self.claim(100))", "p await 3", "p \(Self.claim(25))", "p hear", "p await 3",
                 "p \(Self.sensor) Release a{sv} [{}]", "p \(Self.sensor) Release a{sv} [{}]",
                 "p call org.jostle.Sensors1 /org/jostle/Sensors1 org.jostle.Sensors1 ListSensors a{sv} [{}]")
-            let firsts = lines.compactMap(Samples.init).map(\.first)
             let replaced = try #require(lines.lastIndex { $0.contains("\"rate\": 25.0") })
             let before = lines[..<replaced].compactMap(Samples.init).map(\.first)
             let after = lines[replaced...].compactMap(Samples.init).map(\.first)
-            #expect(before == Array(0..<before.count) && before.count >= 3)
-            #expect(after == Array(0..<after.count) && after.count >= 3 && firsts.count == before.count + after.count)
+            #expect(before == Array(0..<before.count) && before.count >= 3, "\(lines)")
+            #expect(after == Array(0..<after.count) && after.count >= 3, "\(lines)")
             // Nothing came after the answer to the release; the second one is no error.
             #expect(lines.suffix(3).first == "p ok []")
             #expect(lines.suffix(2).first == "p ok []")
