@@ -187,8 +187,7 @@ final class IncomingCalls {
 
     private func refuse(_ call: MethodCall, _ reason: Refusal.Reason = .tooMuch) {
         let sender = call.sender
-        // Nor would he read that he is refused.
-        if !self.queue.isHeld(sender), call.message.wantsReply {
+        if call.message.wantsReply {
             let refusal = Refusal(sender: sender, serial: call.message.serial, reason: reason)
             // What there is no room for is never told.
             _ = self.refusals.offer(refusal, from: sender, of: self.callers[sender]?.user, bytes: 0)
@@ -201,7 +200,6 @@ final class IncomingCalls {
         for _ in 0..<Self.refusalsAtOnce {
             guard let refusal = self.refusals.next() else { return }
             self.refusals.ended(refusal.sender)
-            guard !self.queue.isHeld(refusal.sender) else { continue }
             let message = Message(error: refusal.reason.error, to: refusal.sender, answering: refusal.serial)
             let bytes = message.size
             self.connection.send(message)
@@ -286,6 +284,8 @@ final class IncomingCalls {
 
     private func hold(_ sender: String, _ caller: Caller) {
         self.queue.hold(sender)
+        // Who does not read would not read that he is refused either. He is told when he reads on.
+        self.refusals.hold(sender)
         self.follow(sender)
         caller.holds += 1
         let hold = caller.holds
@@ -299,6 +299,7 @@ final class IncomingCalls {
 
     private func release(_ sender: String) {
         self.queue.release(sender)
+        self.refusals.release(sender)
         self.serveInTurns()
     }
 

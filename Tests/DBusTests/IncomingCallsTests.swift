@@ -189,6 +189,35 @@ extension BusTests {
             #expect(counter.log.count == served + 10, "\(counter.log)")
         }
 
+        @Test func whoWasRefusedWhileHeDidNotReadIsToldWhenHeDoes() throws {
+            let station = try Station()
+            _ = Counter.export(on: station.connection)
+            let loop = try EventLoop()
+            let deaf = Connection(to: .address(station.bus.address), on: loop)
+            try deaf.openAndWait()
+            let count = CallLimits.unreadBytes / (64 << 10) + 1
+            var ends: [String] = []
+            for _ in 0..<count {
+                deaf.call(Counter.target, "Fetch", UInt32(64 << 10)) { ends.append($0.errorName()) }
+            }
+            let incoming = station.connection.incoming
+            try station.until("he is held") { incoming.queue.isHeld(deaf.uniqueName) }
+            for _ in 0..<10 {
+                let descriptor = WireDescriptor(try OwnedDescriptor(opening: "/dev/null", O_RDONLY))
+                deaf.call(Counter.target, "Count", "x", descriptor) { ends.append($0.errorName()) }
+            }
+            let good = try station.client()
+            _ = try good.callAndWait(Counter.target, "Count", "good")
+            #expect(ends.isEmpty)
+            try station.until("the answers") {
+                while (try? loop.runOnce(timeout: 0)) == true {}
+                return ends.count == count + 10
+            }
+            #expect(ends.count(where: \.isEmpty) == count)
+            #expect(ends.count { $0 == BusError.invalidArguments("").name } == 10)
+            #expect(incoming.refusals.outstanding(of: deaf.uniqueName) == 0)
+        }
+
         @Test func aCallWithDescriptorsThatNobodyTakesIsRefused() throws {
             let station = try Station()
             let counter = Counter.export(on: station.connection)

@@ -238,7 +238,7 @@ final class Stage {
             "jostle-baseline",
             [
                 "subscribe", "--bus", self.address, "--broker", "--app", app, "--count", "1000000", "--when", condition,
-                "--every", "\(microseconds)", "--rest", "0",
+                "--every", "\(microseconds)", "--rest", "0", "--timeout", "86400",
             ])
         _ = try program.waitForLine { $0.hasPrefix(":") }
         return program
