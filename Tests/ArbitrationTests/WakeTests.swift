@@ -322,6 +322,34 @@ import Testing
         #expect(lab.take() == ["1 deliver A a wake", "1 A S5.woken"])
     }
 
+    @Test(arguments: [(2, false), (3, true)])
+    func aPushTakesNoWakeThatIsPromised(_ tokens: Int, _ isLeft: Bool) throws {
+        var lab = self.waiting(.exclusive, tokens: tokens)
+        lab.tell("A", .dead)
+        let app = try #require(lab.apps["A"])
+        #expect((lab.arbiter.wakeQuotaReturns(to: app, at: ms(5_000)) == nil) == isLeft)
+    }
+
+    /// What waits is older than what it got meanwhile. However much of it there is, it takes what is left by now.
+    @Test func whatWaitedForAGroupGetsNoMoreWakesThanThereAre() {
+        var settings = AppSettings()
+        settings.wakeQuota = Quota(count: 10, period: .seconds(1), burst: 1)
+        var one = group(.exclusive)
+        one.commitWindow = .milliseconds(300)
+        let rules = ["shake": "g", "tilt": nil].map { preset, name in
+            rule(preset, group: name, terms: terms(.wake)) { $0.presets.any = [NamePattern(preset)] }
+        }
+        var lab = Lab(Policy(groups: [one], rules: rules, everyApp: settings))
+        for (name, preset) in [("S", "shake"), ("A", "shake")] { lab.add(name, preset: preset) }
+        lab.addDetector("a-b", to: "A", preset: "tilt")
+        for time: Int64 in [0, 10, 20] { lab.hit(["a"], at: time) }
+        lab.hit(["a-b"], at: 250)
+        lab.tell("A", .dead)
+        lab.pass(to: 2_000)
+        let told = lab.take()
+        #expect(told.count { $0.hasSuffix("wake") } == 1, "\(told)")
+    }
+
     // MARK: The app's life
 
     /// The app is in the background for as long as it is launched, and then what it was.

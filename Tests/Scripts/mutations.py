@@ -66,7 +66,7 @@ MUTATIONS = [
     (
         "unspent-launch",
         "Sources/Arbitration/Contest/Ledger.swift",
-        "        if isWake { self.spendWake(settings, at: time) }\n",
+        "        if isWake { self.spendWake(settings, at: now) }\n",
         "",
     ),
     (

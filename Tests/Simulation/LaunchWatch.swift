@@ -31,6 +31,8 @@ struct LaunchWatch {
     private var rests: [Name: Rest] = [:]
     /// What wakes took of what the last app is given, and when.
     private var woken: [Timestamp] = []
+    /// The newest motion that it got: what had waited, and is older, is taken from what there is by then.
+    private var newest: Timestamp?
     /// What is wrong, first of all.
     private(set) var finding: String?
     private(set) var counts = Counts()
@@ -41,6 +43,7 @@ struct LaunchWatch {
         self.flights = [:]
         self.rests = [:]
         self.woken = []
+        self.newest = nil
     }
 
     /// Whether an app has events in its hands in a call, perhaps.
@@ -126,9 +129,10 @@ struct LaunchWatch {
     mutating func take(_ steps: [ArbiterStep]) {
         for step in steps {
             for decision in step.decisions {
-                guard case .deliver(let delivery) = decision, delivery.route == .wake, delivery.id == Setup.apps[7]
-                else { continue }
-                self.spend(max(delivery.hit.time, self.woken.last ?? delivery.hit.time))
+                guard case .deliver(let delivery) = decision, delivery.id == Setup.apps[7] else { continue }
+                let time = max(delivery.hit.time, self.newest ?? delivery.hit.time)
+                self.newest = time
+                if delivery.route == .wake { self.spend(time) }
             }
         }
     }

@@ -194,7 +194,10 @@ struct Contests: Sendable {
 
     /// When an app may be launched by a push again; `nil`: now, as far as its quota says.
     func wakeQuotaReturns(to app: AppHandle, _ entry: AppEntry, at arrival: Timestamp) -> Timestamp? {
-        self.deliveries.timeToWake(app, entry, at: self.quotaTime(at: arrival)).map { arrival + $0 }
+        let promised = self.promised(to: app, entry, outside: nil)
+        return self.deliveries.timeToWake(app, entry, promised: promised, at: self.quotaTime(at: arrival)).map {
+            arrival + $0
+        }
     }
 
     // MARK: Hits

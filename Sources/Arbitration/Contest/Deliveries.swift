@@ -80,8 +80,10 @@ struct Deliveries: Sendable {
     }
 
     /// How long until an app may be launched again; `nil`: now, as far as its quota says.
-    func timeToWake(_ app: AppHandle, _ entry: AppEntry, at time: Timestamp) -> TimeSpan? {
-        self.ledger(app).timeToWake(entry.settings, at: time)
+    ///
+    /// - Parameter promised: How many events it may be launched for besides, which wait for a decision.
+    func timeToWake(_ app: AppHandle, _ entry: AppEntry, promised: Int, at time: Timestamp) -> TimeSpan? {
+        self.ledger(app).timeToWake(entry.settings, promised: promised, at: time)
     }
 
     /// Goes on from a sample time that is earlier than the last.

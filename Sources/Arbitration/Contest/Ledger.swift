@@ -53,11 +53,12 @@ struct Ledger: Sendable {
         return .wakeQuota
     }
 
-    /// Takes an event from what the app is given.
+    /// Takes an event from what the app is given, at the time for which `limit` found it there.
     mutating func spend(_ settings: AppSettings, isWake: Bool, at time: Timestamp) {
-        if let quota = settings.quota { self.events.spend(quota, at: time) }
-        if isWake { self.spendWake(settings, at: time) }
-        self.lastEvent = max(self.lastEvent ?? time, time)
+        let now = max(time, self.lastEvent ?? time)
+        if let quota = settings.quota { self.events.spend(quota, at: now) }
+        if isWake { self.spendWake(settings, at: now) }
+        self.lastEvent = now
     }
 
     /// Takes a launch from what the app is given.
@@ -66,9 +67,11 @@ struct Ledger: Sendable {
     }
 
     /// How long until the app may be launched again; `nil`: now.
-    func timeToWake(_ settings: AppSettings, at time: Timestamp) -> TimeSpan? {
-        guard let quota = settings.wakeQuota, self.wakes.tokens(of: quota, at: time) <= 0 else { return nil }
-        return self.wakes.nextToken(of: quota, at: time) - time
+    ///
+    /// - Parameter promised: How many events it may be launched for besides, which wait for a decision.
+    func timeToWake(_ settings: AppSettings, promised: Int, at time: Timestamp) -> TimeSpan? {
+        guard let quota = settings.wakeQuota, self.wakes.tokens(of: quota, at: time) <= promised else { return nil }
+        return self.wakes.nextToken(of: quota, at: time, besides: promised) - time
     }
 
     /// Goes on from a time that is earlier than the last.
