@@ -81,12 +81,15 @@ struct Ring<Element> {
         return element
     }
 
+    /// Makes room for a quarter more. A ring that goes around is bounded by something, and seldom grows; slots that stand empty are
+    /// memory that no bound of bytes counts.
     private mutating func grow() {
+        let room = max(16, self.count + self.count / 4)
         var slots: [Element?] = []
-        slots.reserveCapacity(max(16, 2 * self.count))
+        slots.reserveCapacity(room)
         // Taken out, so that nothing is copied.
         for index in 0..<self.count { slots.append(self.slots[self.slot(index)].take()) }
-        while slots.count < slots.capacity { slots.append(nil) }
+        while slots.count < room { slots.append(nil) }
         self.slots = slots
         self.first = 0
     }

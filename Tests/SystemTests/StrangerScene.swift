@@ -19,8 +19,9 @@ final class StrangerScene {
     private static let prompt = asked == nil ? 5_000_000 : 1_000_000
     /// What a daemon may keep at first: verdicts that are to be explained, events of apps that are away, what SQLite keeps of two files.
     private static let kept = 8 << 20
-    /// After so many batches it has all that, and what comes to it from then on is bounded by this.
-    private static let warm = 4
+    /// After so many batches it has all that, and what comes to it from then on is bounded by this. Verdicts of strangers are of any
+    /// size, so it takes some until the heap has places for each.
+    private static let warm = 8
     private static let growth = 1 << 20
     private static let app = "org.example.Good"
 
