@@ -31,6 +31,8 @@ final class IncomingCalls {
     private(set) lazy var tidying = Tidying(on: self.connection.loop) { [unowned self] in
         self.isServing || self.isParked
     }
+    /// Since when calls have waited for that without a break; `nil`: they have not.
+    private var blockedSince: Int64?
     /// When somebody was last answered before others.
     private var lastUrgent = Int64.min / 2
     /// How long calls that waited have been served since there was a pause, in µs.
@@ -77,6 +79,9 @@ final class IncomingCalls {
     /// that we have answered.
     private static let room = 4 << 10
     private static let parkingTime: Int64 = 1_000
+    /// After so many µs of that a call is served nevertheless, and then the next: what keeps the bus busy may be samples of ours
+    /// that never end, and a claim would have no answer for as long.
+    private static let longestBlock: Int64 = 50_000
     /// However long one call took, others do not wait longer for it, in µs.
     private static let longestPause: Int64 = 5_000
     /// How much time is at least between two calls that are served before others, of one caller and of all, in µs.
@@ -229,22 +234,35 @@ final class IncomingCalls {
     /// Takes in what has come meanwhile, and serves one call.
     private func serveNext() -> Bool {
         self.connection.readOn(for: Self.readingShare)
-        guard self.connection.underWay < Self.room else {
+        let start = Clock.monotonic.now()
+        guard self.mayAnswer(at: start) else {
             self.park()
             return false
         }
-        let start = Clock.monotonic.now()
         if var call = self.queue.next() {
             call.isCounted = true
             self.serve(&call)
         }
         self.tellRefusals()
         self.isServing = self.hasWork
+        if !self.isServing { self.blockedSince = nil }
         self.served += Clock.monotonic.now() - start
         // Whoever always has something to do has to wait for the processor when something urgent comes.
         if !self.isServing { self.served = 0 }
         if self.served >= Turns.budget { self.park(for: min(self.served, Self.longestPause)) }
         return self.isServing
+    }
+
+    /// Whether the bus has read nearly all that is ours, or has not for so long that calls wait no longer for it.
+    private func mayAnswer(at now: Int64) -> Bool {
+        guard self.connection.underWay >= Self.room else {
+            self.blockedSince = nil
+            return true
+        }
+        let since = self.blockedSince ?? now
+        let isOverdue = now - since >= Self.longestBlock
+        self.blockedSince = isOverdue ? now : since
+        return isOverdue
     }
 
     private func park(for time: Int64 = IncomingCalls.parkingTime) {

@@ -145,6 +145,27 @@ extension BusTests {
             _ = try client.callAndWait(Counter.target, "Count", "again")
         }
 
+        /// What we send without end is no reason never to answer.
+        @Test func whoCallsIsAnsweredThoughTheBusNeverCatchesUp() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            let (reader, good) = (try station.client(), try station.client())
+            let block = String(repeating: "7", count: 16 << 10)
+            var answers = 0
+            for _ in 0..<5 { good.call(Counter.target, "Count", "good") { _ in answers += 1 } }
+            var rounds = 0
+            try station.until("the answers") {
+                rounds += 1
+                while station.connection.underWay < 1 << 20 {
+                    station.connection.signal(
+                        from: Counter.path, "org.example.Samples", "Came", to: reader.uniqueName
+                    ) { $0.string(block) }
+                }
+                return answers == 5
+            }
+            #expect(counter.log.count == 5 && rounds > 5)
+        }
+
         @Test func whoDoesNotReadHisAnswersIsNotServed() throws {
             let station = try Station()
             let counter = Counter.export(on: station.connection)
