@@ -37,6 +37,9 @@ struct SensorCosts {
         ]
     }
 
+    /// Nothing is counted here.
+    var isEmpty: Bool { self.censuses.keys.allSatisfy { self.counts(of: $0).paces == 0 } }
+
     mutating func add(_ detector: CompiledDetector, for user: UInt32) {
         self.censuses[user, default: FeatureCensus()].add(detector)
     }

@@ -66,6 +66,26 @@ import Testing
         try add(guest, 900)
     }
 
+    /// Of one call a detector goes to a sensor that is not there, and another comes there with it.
+    @Test func whoMovesToASensorThatIsNotThereIsCounted() throws {
+        var bench = Bench()
+        let app = try bench.register(1, "org.example.A", user: Self.hog)
+        func operations() -> Int {
+            bench.core.usage.filter { $0.name == "operations-per-sensor" }.map(\.held).reduce(0, +)
+        }
+        func turning(_ name: String, _ condition: String) -> DetectorRequest {
+            DetectorRequest(name: name, options: ["when": .text(condition), "sensor": .text("gyroscope")])
+        }
+        _ = try bench.add(app, Self.detector("a", "x + y > 1g"))
+        let one = operations()
+        _ = try bench.add(app, turning("a", "x + y > 1rad/s"), turning("b", "y + z > 1rad/s"))
+        #expect(one > 0 && operations() == 2 * one)
+        try bench.remove(app, ["a"])
+        #expect(operations() == one)
+        try bench.remove(app, ["b"])
+        #expect(operations() == 0)
+    }
+
     @Test func appsHaveSharesToo() throws {
         var limits = BrokerLimits()
         limits.apps = 64
