@@ -212,6 +212,20 @@ import Testing
             ])
     }
 
+    /// What comes late, and is older, does not end it sooner.
+    @Test func cooldownOfAGroupGoesByItsNewestEvent() {
+        var lab = Lab(Policy(groups: [group(.broadcast) { $0.cooldown = .seconds(3) }], rules: [rule("all")]))
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a"], at: 1_000)
+        lab.hit(["b"], at: 400)
+        lab.hit(["a"], at: 3_600)
+        #expect(
+            lab.take() == [
+                "1 deliver A a", "1 A S5.sent", "1 deliver B b", "1 B S5.sent", "2 A S3.group-cooldown",
+            ])
+    }
+
     @Test func wakesHaveAQuotaOfTheirOwn() {
         var settings = AppSettings()
         settings.wakeQuota = Quota(count: 1, period: .seconds(3_600), burst: 1)

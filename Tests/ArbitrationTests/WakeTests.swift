@@ -350,6 +350,21 @@ import Testing
         #expect(told.count { $0.hasSuffix("wake") } == 1, "\(told)")
     }
 
+    /// A push is charged for the moment at which it comes. Motion that was on its way by then has what is left.
+    @Test func motionThatAPushOvertookHasTheWakeThatIsLeft() {
+        var settings = AppSettings()
+        settings.wakeQuota = Quota(count: 2, period: .seconds(3_600), burst: 2)
+        var ledger = Ledger()
+        func limit() -> Reason? {
+            var seen = LimitsSeen()
+            return ledger.wakeLimit(settings, .dead, terms(.wake), promised: 0, at: ms(999), &seen)
+        }
+        ledger.spendWake(settings, at: ms(1_000))
+        #expect(limit() == nil)
+        ledger.spend(settings, isWake: true, at: ms(999))
+        #expect(limit() == .wakeQuota)
+    }
+
     // MARK: The app's life
 
     /// The app is in the background for as long as it is launched, and then what it was.
@@ -387,6 +402,22 @@ import Testing
         #expect(lab.arbiter.facts(of: AppHandle(0))?.state == .background)
         lab.pass(to: 131_000)
         #expect(lab.arbiter.facts(of: AppHandle(0))?.state == .suspended)
+    }
+
+    /// The same for who is started anew: what it used the time before was of another stay.
+    @Test func anAppThatIsStartedAgainMayBeginAnAssertion() {
+        var lab = Lab(Self.waking)
+        lab.add("A", AppEntrance(isConnected: false))
+        lab.take(.foreground(.app(AppID("B"))))
+        for (number, time): (UInt64, Int64) in [(1, 10), (2, 100_000)] {
+            lab.pass(to: time)
+            lab.hit(["a"], at: time)
+            lab.take(.back(AppHandle(0), AppEntrance()))
+            lab.take(.beginAssertion(AppHandle(0), AssertionRequest(AssertionID(number), "work")))
+            lab.take(.launched(AppID("A"), self.launch(lab), .done))
+            lab.take(.away(AppHandle(0)))
+        }
+        #expect(lab.refusals == [nil, nil])
     }
 
     @Test func whoComesBecauseItWasLaunchedHasThatToDo() {

@@ -128,6 +128,8 @@ struct LaunchWatch {
     /// What was decided: however one looks at a stretch of time, no more wakes were spent than the quota gives.
     mutating func take(_ steps: [ArbiterStep]) {
         for step in steps {
+            // A push may have taken one, for a moment that no event tells: a new stretch begins.
+            if case .launch(let request) = step.input, request.app == Setup.apps[7] { self.woken = [] }
             for decision in step.decisions {
                 guard case .deliver(let delivery) = decision, delivery.id == Setup.apps[7] else { continue }
                 let time = max(delivery.hit.time, self.newest ?? delivery.hit.time)

@@ -156,7 +156,7 @@ struct GroupState: Sendable {
         let candidate = self.candidate(held, handle, app, limits)
         _ = self.append(candidate, reason)
         if reason.isDelivered, let cooldown = self.episode?.configuration.cooldown {
-            self.rests = held.hit.time + cooldown
+            self.rests = max(self.rests, held.hit.time + cooldown)
         }
         return candidate
     }

@@ -8,6 +8,8 @@ struct Ledger: Sendable {
     var hour = HourlyCount()
     /// The sample time of the last event.
     private var lastEvent: Timestamp?
+    /// The time of the last launch, which a push may have been for: later than motion that was on its way by then.
+    private var lastWake: Timestamp?
 
     /// Whether it says no more than an empty one would.
     func isSpent(at now: Timestamp, arrival: Timestamp, _ settings: AppSettings) -> Bool {
@@ -47,7 +49,7 @@ struct Ledger: Sendable {
         _ seen: inout LimitsSeen
     ) -> Reason? {
         guard let quota = settings.wakeQuota, terms.kind == .wake, !state.canReceive else { return nil }
-        let now = max(time, self.lastEvent ?? time)
+        let now = self.wakeTime(time)
         guard self.wakes.tokens(of: quota, at: now) <= promised else { return nil }
         seen.until = self.wakes.nextToken(of: quota, at: now, besides: promised)
         return .wakeQuota
@@ -63,7 +65,15 @@ struct Ledger: Sendable {
 
     /// Takes a launch from what the app is given.
     mutating func spendWake(_ settings: AppSettings, at time: Timestamp) {
-        if let quota = settings.wakeQuota { self.wakes.spend(quota, at: time) }
+        guard let quota = settings.wakeQuota else { return }
+        let now = self.wakeTime(time)
+        self.wakes.spend(quota, at: now)
+        self.lastWake = now
+    }
+
+    /// The time for which launches are looked at, and taken: none before what was decided last.
+    private func wakeTime(_ time: Timestamp) -> Timestamp {
+        max(time, self.lastEvent ?? time, self.lastWake ?? time)
     }
 
     /// How long until the app may be launched again; `nil`: now.
@@ -79,5 +89,6 @@ struct Ledger: Sendable {
         self.events.rewind(from: last, to: now)
         self.wakes.rewind(from: last, to: now)
         self.lastEvent = self.lastEvent.map { min($0, now) }
+        self.lastWake = self.lastWake.map { min($0, now) }
     }
 }

@@ -111,11 +111,13 @@ package struct AppLife: Sendable {
 
     /// The app is launched for something, and has so long to answer; `nil`: that is over.
     ///
-    /// Nothing suspends it meanwhile. Who was suspended has a new stay in the background, with a budget of its own.
+    /// Nothing suspends it meanwhile. Who was suspended, or is to be started, has a new stay in the background, with a budget of its
+    /// own.
     package mutating func launch(
         until answerBy: Timestamp?, at now: Moment, _ settings: AppSettings
     ) -> [LifeEffect] {
-        if answerBy != nil, self.state == .suspended, self.awaySince != nil { self.awaySince = now.awake }
+        let isNew = self.state == .suspended || self.state == .dead
+        if answerBy != nil, isNew, self.awaySince != nil { self.awaySince = now.awake }
         self.launchedUntil = answerBy
         return self.settle(.launched, at: now, settings)
     }
