@@ -147,7 +147,11 @@ package struct Arbiter: Sendable {
         case .device(let device): self.update(device, into: &actions)
         case .hits(let hits): self.decide(hits, lastTrue, into: &actions)
         case .motion(let time): self.runMotion(to: time, lastTrue, into: &actions)
-        case .rewind(let time): self.contests.rewind(to: time, self.apps, into: &actions)
+        case .rewind(let time):
+            guard let last = self.contests.rewind(to: time, self.apps, into: &actions) else { break }
+            // What was decided in the end belongs to the time before.
+            self.carry()
+            self.apps.rewind(from: last, to: time)
         case .answer(let app, let epoch, let answer):
             self.contests.answer(app, epoch, answer, self.apps, into: &actions)
         case .launch(let request): self.wish(request)

@@ -262,6 +262,26 @@ import Testing
         #expect(lab.take() == ["3 deliver A a", "3 A S5.sent"])
     }
 
+    @Test func whoIsDuckedHearsNoMoreWithTwoSessions() {
+        var lab = self.lab(Self.policy(.duck, rate: Quota(count: 1, period: .seconds(2), burst: 1)))
+        for number: UInt64 in [1, 2] { lab.begin("A", "a", number: number) }
+        lab.begin("B", "b")
+        for time: Int64 in [0, 100, 4_000, 4_100] { lab.hit(["a"], at: time) }
+        #expect(lab.deliveries.map(\.hit.time) == [ms(0), ms(4_000)])
+    }
+
+    /// A trace ran ahead of the clock, and ended.
+    @Test func whatADuckedSessionHeardComesBackFromNowOn() throws {
+        var lab = self.lab(Self.policy(.duck, rate: Quota(count: 1, period: .seconds(2), burst: 1)))
+        lab.begin("A", "a")
+        lab.begin("B", "b")
+        let detector = try #require(lab.detectors["a"])
+        lab.take(.hits([Hit(detector: detector, time: ms(3_600_000), peak: 2)]))
+        lab.take(.rewind(.zero))
+        for time: Int64 in [100, 4_000] { lab.hit(["a"], at: time) }
+        #expect(lab.deliveries.map(\.hit.time) == [ms(3_600_000), ms(4_000)])
+    }
+
     /// What an app stands for that has no session: the class of the rule.
     @Test(arguments: [
         (InteractionAction.concurrent, Reason.sent), (.duck, .sent), (.delay, .delayed), (.reject, .rejected),

@@ -583,16 +583,17 @@ struct Contests: Sendable {
     /// Goes on from a sample time that is earlier than what was seen: a trace that ran ahead of the clock has ended.
     ///
     /// Its motions are over. What would last until a time that only it had reached lasts as long from now on, so that nobody
-    /// waits for the clock to catch up.
-    mutating func rewind(to now: Timestamp, _ apps: Apps, into actions: inout [ArbiterAction]) {
+    /// waits for the clock to catch up. Returns the time that was reached; `nil`: it is not later, and nothing changed.
+    mutating func rewind(to now: Timestamp, _ apps: Apps, into actions: inout [ArbiterAction]) -> Timestamp? {
         let last = self.groups.reached(self.motionTime)
-        guard now < last else { return }
+        guard now < last else { return nil }
         for group in self.groups.active { self.decideNow(group, apps, into: &actions) }
         self.groups.rewind(from: last, to: now)
         self.chains.rewind(to: now)
         self.motionTime = now
         self.deliveries.rewind(from: last, to: now)
         self.detectors.rewind(to: now)
+        return last
     }
 
     /// Gives back memory that was needed for apps and detectors that are gone.

@@ -16,12 +16,9 @@ struct Deliveries: Sendable {
     /// By the index of the app.
     private var ledgers: [Ledger] = []
     /// What named apps that left have used up.
-    private var retired: [AppID: Ledger] = [:]
+    private var closed = ClosedLedgers()
     /// What follows for others, in order, since it was last carried out.
     private(set) var effects: [ContestEffect] = []
-
-    /// How many ledgers of apps that left are kept before those that say nothing are thrown away.
-    private static let mostRetired = 4_096
 
     mutating func forgetEffects() { self.effects.removeAll(keepingCapacity: true) }
 
@@ -36,9 +33,7 @@ struct Deliveries: Sendable {
     /// Opens the ledger of an app that comes: what it had used up when it left is still used up.
     mutating func open(_ app: AppHandle, _ id: AppID) {
         while self.ledgers.count <= app.index { self.ledgers.append(Ledger()) }
-        if !id.isAnonymous, let ledger = self.retired.removeValue(forKey: id) {
-            self.ledgers[Int(app.index)] = ledger
-        }
+        if !id.isAnonymous, let ledger = self.closed.take(id) { self.ledgers[Int(app.index)] = ledger }
     }
 
     /// Closes the ledger of an app that leaves, and keeps it for when the app is back.
@@ -46,12 +41,9 @@ struct Deliveries: Sendable {
         let ledger = self.ledger(app)
         self.ledgers[Int(app.index)] = Ledger()
         if entry.id.isAnonymous || ledger.isSpent(at: now, arrival: arrival, entry.settings) { return }
-        if self.retired.count >= Self.mostRetired {
-            self.retired = self.retired.filter {
-                !$0.value.isSpent(at: now, arrival: arrival, policy.settings(for: $0.key))
-            }
+        self.closed.keep(ledger, of: entry.id, entry.user) {
+            $1.isSpent(at: now, arrival: arrival, policy.settings(for: $0))
         }
-        self.retired[entry.id] = ledger
     }
 
     /// The assertions that an app began in the last hour.
@@ -89,14 +81,14 @@ struct Deliveries: Sendable {
     /// Goes on from a sample time that is earlier than the last.
     mutating func rewind(from last: Timestamp, to now: Timestamp) {
         for index in self.ledgers.indices { self.ledgers[index].rewind(from: last, to: now) }
-        for id in self.retired.keys { self.retired[id]?.rewind(from: last, to: now) }
+        self.closed.rewind(from: last, to: now)
     }
 
     mutating func shrink(apps: Int) {
         if self.ledgers.count > apps { self.ledgers.removeLast(self.ledgers.count - apps) }
         self.ledgers.shrink()
         self.effects.shrink()
-        self.retired.shrink()
+        self.closed.shrink()
     }
 
     // MARK: Events

@@ -309,6 +309,9 @@ struct Apps: Sendable {
     /// Counts an event for a session that is ducked.
     mutating func spend(_ session: SessionKey, at time: Timestamp) { self.sessions.spend(session, at: time) }
 
+    /// Goes on from a sample time that is earlier than the last.
+    mutating func rewind(from last: Timestamp, to now: Timestamp) { self.sessions.rewind(from: last, to: now) }
+
     // MARK: Launches
 
     /// Takes in that something is due to an app that it is to be launched for.

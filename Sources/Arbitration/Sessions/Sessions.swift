@@ -186,11 +186,21 @@ package struct Sessions: Sendable {
         return entry.events.tokens(of: quota, at: time) > 0
     }
 
+    /// Counts an event for a session that is ducked, and for the others of its app that could have had it: with many sessions
+    /// an app hears no more than with one.
     mutating func spend(_ key: SessionKey, at time: Timestamp) {
-        guard let index = self.begun.firstIndex(where: { $0.key == key }),
-            let quota = self.begun[index].told?.ducked?.cell.ducking?.events
-        else { return }
-        self.begun[index].events.spend(quota, at: time)
+        guard self.entry(key)?.told?.ducked?.cell.ducking?.events != nil else { return }
+        for index in self.begun.indices where self.begun[index].key.app == key.app {
+            guard let quota = self.begun[index].told?.ducked?.cell.ducking?.events,
+                self.begun[index].events.tokens(of: quota, at: time) > 0
+            else { continue }
+            self.begun[index].events.spend(quota, at: time)
+        }
+    }
+
+    /// Goes on from a sample time that is earlier than the last.
+    mutating func rewind(from last: Timestamp, to now: Timestamp) {
+        for index in self.begun.indices { self.begun[index].events.rewind(from: last, to: now) }
     }
 
     // MARK: Settling
