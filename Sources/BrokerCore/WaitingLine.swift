@@ -45,7 +45,7 @@ struct WaitingLine<Element: Waiting> {
         if self.isEmpty {
             self.elements.removeAll(keepingCapacity: self.elements.capacity <= Self.spare)
             self.head = 0
-        } else if self.head > Self.spare, self.head > self.elements.count / 2 {
+        } else if self.head > Self.spare, self.head > self.elements.count / 4 {
             self.elements.removeFirst(self.head)
             self.head = 0
         }

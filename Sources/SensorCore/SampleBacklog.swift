@@ -55,8 +55,8 @@ package struct SampleBacklog: Sendable {
         if self.isEmpty {
             (self.numbers, self.times, self.values) = ([], [], [])
             self.head = 0
-        } else if self.head >= self.most {
-            // As often as there are rows at most: each costs a move.
+        } else if self.head > self.most / 4 {
+            // What is gone takes no more than a quarter of what may wait, and each row costs four moves at most.
             self.numbers.removeFirst(self.head)
             self.times.removeFirst(self.head)
             self.values.removeFirst(self.head * self.channels)

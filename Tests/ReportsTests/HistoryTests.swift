@@ -44,13 +44,10 @@ import Testing
 
         /// What was noted of a kind, in its order; nothing while the journal has not been made.
         func noted(_ kind: String) throws -> [String] {
-            let script = """
-                import sqlite3, sys
-                for row in sqlite3.connect('file:%s?mode=ro' % sys.argv[1], uri=True).execute(
-                    "SELECT app, value, rate, count FROM change WHERE kind = ? ORDER BY id", sys.argv[2:]):
-                    print(*['-' if field in (None, '') else field for field in row])
-                """
-            let result = try Tool.run(["python3", "-c", script, "\(self.state)/journal.db", kind])
+            let fields = ["app", "value", "rate", "count"].map { "coalesce(nullif(\($0), ''), '-')" }
+            let result = try Tool.rows(
+                of: "\(self.state)/journal.db",
+                "SELECT \(fields.joined(separator: ", ")) FROM change WHERE kind = '\(kind)' ORDER BY id")
             if result.stderr.contains("no such table") || result.stderr.contains("unable to open") { return [] }
             try #require(result.status == 0, "\(result.stderr)")
             return result.stdout.split(separator: "\n").map(String.init)
@@ -60,6 +57,7 @@ import Testing
             let deadline = ContinuousClock.now + .seconds(20)
             while try !isSo() {
                 guard ContinuousClock.now < deadline else { throw Failure("\(what): not within 20 s") }
+                usleep(5_000)
             }
         }
     }
