@@ -218,15 +218,13 @@ package struct Sensing {
         return some
     }
 
-    /// A sensor that never was and that nobody waits for is forgotten. Of a call all detectors are counted before the first is put in.
+    /// A sensor that never was and that nobody waits for is forgotten.
     private mutating func forgetUnknown() {
         // They are known by their indices.
         self.audiences = nil
         // By index: handing each stream to a closure would copy it.
         for index in self.streams.indices.reversed()
-        where self.streams[index].detectors == 0 && self.streams[index].description == nil
-            && self.streams[index].costs.isEmpty
-        {
+        where self.streams[index].isUnknown {
             self.streams.remove(at: index)
         }
     }

@@ -29,6 +29,8 @@ package struct SensorStream {
     package var refusal: String? { self.patience.refusal }
     private var patience = ClaimPatience()
     private var silence = SilenceWatch()
+    /// Nobody has told of it, and nobody waits for it. Of a call all detectors are counted before the first is put in.
+    var isUnknown: Bool { self.detectors == 0 && self.description == nil && self.costs.isEmpty }
     /// What everybody knows of it.
     var told = Outlook(standing: .absent)
 

@@ -24,13 +24,8 @@ final class IncomingCalls {
     private var toAsk: [String] = []
     /// Questions for users that have no answer yet.
     private(set) var asking = 0
-    /// A job serves what waits.
-    private var isServing = false
-    /// Calls wait for the bus to read what was answered before.
-    private var isParked = false
-    private(set) lazy var tidying = Tidying(on: self.connection.loop) { [unowned self] in
-        self.isServing || self.isParked
-    }
+    private var job = Job.none
+    private(set) lazy var tidying = Tidying(on: self.connection.loop) { [unowned self] in self.job != .none }
     /// Since when calls have waited for that without a break; `nil`: they have not.
     private var blockedSince: Int64?
     /// When somebody was last answered before others.
@@ -52,6 +47,13 @@ final class IncomingCalls {
 
             var error: BusError { self == .tooMuch ? IncomingCalls.tooMuch : IncomingCalls.noDescriptors }
         }
+    }
+
+    /// What is done about calls that wait.
+    private enum Job {
+        case none, serving
+        /// They wait for the bus to read what was answered before.
+        case parked
     }
 
     /// What is known of somebody who calls.
@@ -176,7 +178,7 @@ final class IncomingCalls {
 
     /// Whether nobody waits, and this round has time left.
     private var isFree: Bool {
-        guard self.queue.isIdle, self.refusals.isIdle, !self.isParked, self.connection.underWay < Self.room else {
+        guard self.queue.isIdle, self.refusals.isIdle, self.job != .parked, self.connection.underWay < Self.room else {
             return false
         }
         let number = self.connection.loop.rounds
@@ -223,8 +225,8 @@ final class IncomingCalls {
     // MARK: Turns
 
     private func serveInTurns() {
-        guard !self.isServing, !self.isParked, self.hasWork else { return }
-        self.isServing = true
+        guard self.job == .none, self.hasWork else { return }
+        self.job = .serving
         self.connection.loop.turns.add { [weak self] in self?.serveNext() ?? false }
         self.tidying.later()
     }
@@ -244,13 +246,12 @@ final class IncomingCalls {
             self.serve(&call)
         }
         self.tellRefusals()
-        self.isServing = self.hasWork
-        if !self.isServing { self.blockedSince = nil }
+        self.job = self.hasWork ? .serving : .none
         self.served += Clock.monotonic.now() - start
+        if self.job == .none { (self.served, self.blockedSince) = (0, nil) }
         // Whoever always has something to do has to wait for the processor when something urgent comes.
-        if !self.isServing { self.served = 0 }
         if self.served >= Turns.budget { self.park(for: min(self.served, Self.longestPause)) }
-        return self.isServing
+        return self.job == .serving
     }
 
     /// Whether the bus has read nearly all that is ours, or has not for so long that calls wait no longer for it.
@@ -267,10 +268,9 @@ final class IncomingCalls {
 
     private func park(for time: Int64 = IncomingCalls.parkingTime) {
         self.served = 0
-        self.isServing = false
-        self.isParked = true
+        self.job = .parked
         self.connection.loop.once(after: time) { [weak self] in
-            self?.isParked = false
+            self?.job = .none
             self?.serveInTurns()
         }
     }
