@@ -25,11 +25,16 @@ package struct Players: Sendable {
         /// `nil`: not known yet.
         var claims: WindowClaims?
         var isPlaying = false
+        /// The question how it is that it has not answered yet.
+        var question: UInt64?
+        /// It said by itself how it is since it was asked.
+        var isOvertaken = false
     }
 
     /// By the unique name of their connection.
     private var players: [String: Player] = [:]
     private var owners: [String: String] = [:]
+    private var lastQuestion: UInt64 = 0
     /// How many were left out for want of room.
     package private(set) var leftOut: UInt64 = 0
 
@@ -72,6 +77,29 @@ package struct Players: Sendable {
     /// A player said how it is: `Playing`, `Paused` or `Stopped`.
     package mutating func hear(_ owner: String, status: String) {
         self.players[owner]?.isPlaying = status == "Playing"
+        self.players[owner]?.isOvertaken = true
+    }
+
+    /// It is to be found out how a player is. Returns the question that is to be asked; `nil`: there is one that will be answered, or
+    /// it is no player.
+    package mutating func ask(_ owner: String) -> UInt64? {
+        guard let player = self.players[owner] else { return nil }
+        self.players[owner]?.isOvertaken = false
+        guard player.question == nil else { return nil }
+        self.lastQuestion += 1
+        self.players[owner]?.question = self.lastQuestion
+        return self.lastQuestion
+    }
+
+    /// A player answered a question, or did not (`nil`): then nobody takes it to play. Returns whether that counts.
+    ///
+    /// What a player said by itself meanwhile counts more: one that answers nothing is known to have answered nothing only much later.
+    package mutating func answer(_ owner: String, to question: UInt64, status: String?) -> Bool {
+        guard let player = self.players[owner], player.question == question else { return false }
+        self.players[owner]?.question = nil
+        guard !player.isOvertaken else { return false }
+        self.hear(owner, status: status ?? "")
+        return true
     }
 
     package func contains(_ owner: String) -> Bool { self.players[owner] != nil }

@@ -23,19 +23,9 @@ final class LoginLink {
     private let isOwn: Bool
     /// logind's unique name; only its signals count.
     private var owner: String?
-    /// What a session at a seat says of itself.
-    private struct Session {
-        var isLocked = false
-        var isIdle = false
-    }
-
-    private var sessions: [ObjectPath: Session] = [:]
+    private var sessions = LoginSessions()
     /// What we told last. The same again is not told, so that it does not undo what others said meanwhile.
     private var told: Bool?
-    /// Counts the times that sessions were asked for: only the last answer counts.
-    private var asked: UInt64 = 0
-    /// How many of them have not answered yet: until then nobody knows whether all are locked.
-    private var waiting = 0
 
     /// - Parameter connection: to logind's bus; the broker's own if it is the same.
     init(_ service: BrokerService, on connection: Connection) {
@@ -53,11 +43,11 @@ final class LoginLink {
             }
         }
         connection.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged") { [weak self] message in
-            guard let self, self.isOurs(message), let path = message.path.flatMap(ObjectPath.init),
-                self.sessions[path] != nil,
+            guard let self, self.isOurs(message), let path = message.path, self.sessions.contains(path),
                 let (_, changed, _) = try? message.read(String.self, [String: Value].self, [String].self)
             else { return }
-            self.take(changed, of: path)
+            let (isLocked, isIdle) = Self.hints(changed)
+            self.sessions.changed(path, isLocked: isLocked, isIdle: isIdle)
             self.tell()
         }
         connection.addMatch(Self.rule)
@@ -85,54 +75,56 @@ final class LoginLink {
         self.owner = owner
         if owner != nil { return self.findSessions() }
         // Nobody will say that the system is back.
-        self.sessions = [:]
-        self.asked += 1
+        self.sessions.forget()
         if !self.service.core.work.isIdle { try? self.service.links.tasks.input(.idle(true)) }
         if self.service.core.arbiter.isAsleep { self.service.sleep(false) }
     }
 
     private func findSessions() {
-        self.asked += 1
-        let asked = self.asked
+        let question = self.sessions.ask()
         self.connection.call(Self.manager, "ListSessions", autoStart: false) { [weak self] result in
             typealias Row = Structure<String, UInt32, String, String, ObjectPath>
-            guard let self, self.asked == asked, let rows = try? result.take().read(reply: [Row].self) else { return }
+            guard let self else { return }
+            let rows = try? result.take().read(reply: [Row].self)
             let isForAll = self.service.bus.address == .system
-            let found = rows.filter { row in
+            let found = rows?.filter { row in
                 let (_, user, _, seat, _) = row.fields
                 return !seat.isEmpty && (isForAll || user == getuid())
             }.map { $0.fields.4 }
-            self.sessions = self.sessions.filter { found.contains($0.key) }
-            self.waiting = found.count
-            for session in found { self.ask(session, asked) }
+            if let round = self.sessions.listed(found?.map(\.text), asked: question) {
+                for session in found ?? [] { self.ask(session, round) }
+            }
             self.tell()
         }
     }
 
-    private func ask(_ session: ObjectPath, _ asked: UInt64) {
+    private func ask(_ session: ObjectPath, _ round: UInt64) {
         let properties = CallTarget(Self.name, session, "org.freedesktop.DBus.Properties")
         self.connection.call(
             properties, "GetAll", "org.freedesktop.login1.Session", autoStart: false
         ) { [weak self] result in
-            guard let self, self.asked == asked else { return }
-            self.sessions[session] = Session()
-            if let all = try? result.take().read(reply: [String: Value].self) { self.take(all, of: session) }
-            self.waiting -= 1
+            guard let self else { return }
+            let (isLocked, isIdle) = Self.hints((try? result.take().read(reply: [String: Value].self)) ?? [:])
+            self.sessions.answered(session.text, in: round, isLocked: isLocked, isIdle: isIdle)
             self.tell()
         }
     }
 
-    private func take(_ properties: [String: Value], of session: ObjectPath) {
-        if case .boolean(let isLocked) = properties["LockedHint"] { self.sessions[session]?.isLocked = isLocked }
-        if case .boolean(let isIdle) = properties["IdleHint"] { self.sessions[session]?.isIdle = isIdle }
+    /// What a session says of itself, as far as it is said.
+    private static func hints(_ properties: [String: Value]) -> (isLocked: Bool?, isIdle: Bool?) {
+        func hint(_ name: String) -> Bool? {
+            guard case .boolean(let isSo) = properties[name] else { return nil }
+            return isSo
+        }
+        return (hint("LockedHint"), hint("IdleHint"))
     }
 
     private func tell() {
-        guard self.waiting == 0 else { return }
-        let isIdle = self.sessions.values.allSatisfy(\.isIdle)
+        guard self.sessions.isKnown else { return }
+        let isIdle = self.sessions.isIdle
         if isIdle != self.service.core.work.isIdle { try? self.service.links.tasks.input(.idle(isIdle)) }
-        let isLocked = !self.sessions.isEmpty && self.sessions.values.allSatisfy(\.isLocked)
-        // Without a session nobody has locked anything, and before the first there is nothing to take back.
+        let isLocked = self.sessions.isLocked
+        // Before somebody has locked anything there is nothing to take back.
         guard isLocked != self.told ?? false else { return }
         self.told = isLocked
         self.service.links.reports.lock(isLocked)

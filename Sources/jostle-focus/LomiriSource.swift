@@ -19,8 +19,8 @@ final class LomiriSource: FocusSource {
     private var shell: (owner: String, names: Names)?
     private var owners: [String?] = [nil, nil]
     private var tokens: [NameWatch.Token] = []
-    /// Processes that may be in front, the latest last.
-    private var candidates: [UInt32] = []
+    /// Processes that may be in front.
+    private var candidates = FrontCandidates()
     /// A round of questions is under way, and how many of its answers are not there yet.
     private var waiting = 0
     private var found: UInt32?
@@ -45,8 +45,6 @@ final class LomiriSource: FocusSource {
     ]
     /// What is said of an app when it may have come to the front or left it.
     private static let members: [StaticString] = ["ApplicationPaused", "ApplicationResumed"]
-    /// The most processes that are asked after.
-    private static let mostCandidates = 16
 
     init(_ desk: DeskLink, on bus: Connection, _ names: NameWatch, log: Log) {
         self.desk = desk
@@ -86,7 +84,7 @@ final class LomiriSource: FocusSource {
         let owner = index.flatMap { self.owners[$0] }
         guard owner != self.shell?.owner else { return }
         if self.shell != nil { self.front.leave() }
-        (self.waiting, self.isStale, self.candidates) = (0, false, [])
+        (self.waiting, self.isStale, self.candidates) = (0, false, FrontCandidates())
         self.shell = nil
         guard let index, let owner else { return }
         self.shell = (owner, Self.known[index])
@@ -94,14 +92,9 @@ final class LomiriSource: FocusSource {
         self.ask()
     }
 
-    /// These processes' app was stopped, or goes on.
+    /// These processes' app was stopped, or goes on. Anybody can send such a signal.
     private func add(_ processes: [UInt64]) {
-        for process in processes.prefix(Self.mostCandidates) {
-            guard let process = UInt32(exactly: process), process > 0 else { continue }
-            self.candidates.removeAll { $0 == process }
-            self.candidates.append(process)
-        }
-        self.candidates.removeFirst(max(0, self.candidates.count - Self.mostCandidates))
+        self.candidates.add(processes)
         self.ask()
     }
 
@@ -114,10 +107,11 @@ final class LomiriSource: FocusSource {
         }
         self.isStale = false
         self.found = nil
-        guard !self.candidates.isEmpty else { return self.finish() }
-        self.waiting = self.candidates.count
+        let candidates = self.candidates.all
+        guard !candidates.isEmpty else { return self.finish() }
+        self.waiting = candidates.count
         let target = CallTarget(shell.owner, shell.names.focusPath, shell.names.focus)
-        for process in self.candidates {
+        for process in candidates {
             self.bus.call(target, "isPidFocused", process, autoStart: false) { [weak self] result in
                 guard let self, self.shell?.owner == shell.owner, self.waiting > 0 else { return }
                 if let isFocused = try? result.take().read(reply: Bool.self), isFocused { self.found = process }
@@ -128,6 +122,7 @@ final class LomiriSource: FocusSource {
     }
 
     private func finish() {
+        if let found { self.candidates.confirm(found) }
         self.front.set(self.found)
         self.desk.complete()
         if self.isStale { self.ask() }

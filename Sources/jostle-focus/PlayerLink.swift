@@ -12,8 +12,6 @@ final class PlayerLink {
     private let log: Log
     private var players = Players()
     private let roll: RollLink
-    /// Of whom it is being asked how they are.
-    private var asked: Set<String> = []
     private var leftOut: UInt64 = 0
 
     private static let path = ObjectPath(literal: "/org/mpris/MediaPlayer2")
@@ -74,7 +72,6 @@ final class PlayerLink {
                 self.describe(owner)
                 self.ask(owner)
             case .leave(let owner):
-                self.asked.remove(owner)
                 self.bus.removeMatch(Self.rule(owner))
                 self.roll.change()
             }
@@ -101,10 +98,9 @@ final class PlayerLink {
 
     /// Asks how it is, once at a time.
     private func ask(_ owner: String) {
-        guard self.asked.insert(owner).inserted else { return }
+        guard let question = self.players.ask(owner) else { return }
         self.get(Self.player, Self.status, of: owner) { [weak self] status in
-            guard let self, self.asked.remove(owner) != nil else { return }
-            self.players.hear(owner, status: status ?? "")
+            guard let self, self.players.answer(owner, to: question, status: status) else { return }
             self.roll.change()
         }
     }

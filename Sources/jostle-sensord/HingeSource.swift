@@ -71,8 +71,6 @@ extension HingeSource {
 
     func changed(_ sensor: SensorService) {
         self.sink?.sourceChanged()
-        if sensor === self.display, self.pace != nil, let running = sensor.hub.running {
-            self.sink?.paceChanged(running)
-        }
+        if sensor === self.display, let pace = sensor.pace(for: self) { self.sink?.paceChanged(pace) }
     }
 }

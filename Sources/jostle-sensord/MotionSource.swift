@@ -102,6 +102,6 @@ extension MotionSource {
     func changed(_ sensor: SensorService) {
         if sensor === self.gyroscope { return self.update() }
         self.sink?.sourceChanged()
-        if self.pace != nil, let running = sensor.hub.running { self.sink?.paceChanged(running) }
+        if let pace = sensor.pace(for: self) { self.sink?.paceChanged(pace) }
     }
 }

@@ -50,6 +50,8 @@ final class SensorProxy {
         var sensors: Set<ProxySensor> = []
         /// Claims that are not answered yet.
         var calls: [ProxySensor: MethodCall] = [:]
+        /// There was no room to tell it of some change.
+        var isOwedNews = false
 
         init(_ peer: PacedSender.Peer) { self.peer = peer }
     }
@@ -179,6 +181,9 @@ final class SensorProxy {
     private func makeClient(_ name: String) -> Client {
         let client = Client(self.sender.peer(name))
         self.clients[name] = client
+        client.peer.onRoom(for: client) { [weak self, weak client] _ in
+            if let self, let client { self.hasRoom(client) }
+        }
         // With a rule of its own: what others do must not wake us.
         client.watch = self.names.follow(name, ownRule: true) { [weak self, weak client] owner in
             guard let self, let client, owner == nil else { return }
@@ -280,7 +285,7 @@ final class SensorProxy {
             uniqueKeysWithValues: properties.map { ($0.name, SensorProxyInterface.value(of: $0, self.state)) })
         for name in names {
             guard let client = self.clients[name] else { continue }
-            _ = self.sender.signal(
+            let isTold = self.sender.signal(
                 from: isCompass ? Self.compassPath : Self.path, "org.freedesktop.DBus.Properties", "PropertiesChanged",
                 to: client.peer, size: 400
             ) {
@@ -288,7 +293,15 @@ final class SensorProxy {
                 values.write(to: &$0)
                 [String]().write(to: &$0)
             }
+            if !isTold { client.isOwedNews = true }
         }
+    }
+
+    /// A client may be sent more: first all that is true by now, if it was not told of some change.
+    private func hasRoom(_ client: Client) {
+        guard client.isOwedNews else { return }
+        client.isOwedNews = false
+        self.change { $0.tellAnew(client.peer.name, &$1) }
     }
 
     // MARK: Readings

@@ -298,11 +298,20 @@ final class SensorService: SampleSink {
             let inForce = try self.hub.claim(
                 client.id, SensorRequest(pace), of: nil, isPrompt: true, into: &self.actions.wanted)
             self.perform()
-            return self.hub.claimant(client.id)?.inForce ?? inForce
+            return self.pace(for: taker) ?? inForce
         } catch {
             if known == nil { self.release(taker) }
             throw error
         }
+    }
+
+    /// At which pace somebody in this process gets samples: at the rate in force for it, and as often as the device is read. `nil`: it
+    /// claims nothing. The device itself may run faster, for others.
+    func pace(for taker: any SampleTaker) -> SensorPace? {
+        guard let running = self.hub.running, let client = self.clients.taker(taker),
+            let inForce = self.hub.claimant(client.id)?.inForce
+        else { return nil }
+        return SensorPace(rate: inForce.rate, batchLatency: running.batchLatency)
     }
 
     func release(_ taker: any SampleTaker) {
@@ -468,7 +477,8 @@ final class SensorService: SampleSink {
 
     private func run(at pace: SensorPace) {
         let real = self.source.run(at: pace)
-        if real != pace { self.hub.deviceRuns(at: real, into: &self.actions.wanted) }
+        // The source may have told of another pace while it was asked for this one.
+        if real != self.hub.running { self.hub.deviceRuns(at: real, into: &self.actions.wanted) }
         // What was read at the old pace must not wait for the first reading at the new one.
         self.setTimer()
         self.paceChanged()

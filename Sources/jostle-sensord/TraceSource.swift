@@ -6,15 +6,14 @@ import Traces
 
 /// Plays one sensor of a recorded trace in real time, or at another speed.
 ///
-/// A trace begins at its start whenever somebody begins to claim it. Its own spacing is kept at every speed; a loop is a
-/// gap. The file is read as it plays, so its length does not matter.
+/// A trace begins at its start whenever somebody begins to claim it, at a time behind all that was played of it before. Its own
+/// spacing is kept at every speed; a loop is a gap. The file is read as it plays, so its length does not matter.
 final class TraceSource: SampleSource {
     let sensor: SensorDescription
     weak var sink: (any SampleSink)?
     private(set) var trouble: SensorState?
     private let loop: EventLoop
     private let path: String
-    private let speed: Double
     private let loops: Bool
     private var clock: PlaybackClock
     private var playback: Playback?
@@ -25,7 +24,6 @@ final class TraceSource: SampleSource {
         var sensor = sensor
         sensor.hasOwnClock = speed != 1
         self.sensor = sensor
-        self.speed = speed
         self.loops = loops
         self.loop = loop
         self.clock = PlaybackClock(speed: speed)
@@ -39,8 +37,7 @@ final class TraceSource: SampleSource {
         let rate = SensorPace(rate: self.sensor.rates.first ?? pace.rate)
         guard self.playback == nil else { return rate }
         self.trouble = nil
-        self.clock = PlaybackClock(speed: self.speed)
-        self.begin(at: self.clock.start)
+        self.begin(at: self.clock.begin())
         return rate
     }
 

@@ -55,6 +55,46 @@ import Testing
         #expect(!players.contains(":1.2"))
     }
 
+    /// What is asked of the only player.
+    private static func question(_ players: inout Players) throws -> UInt64 {
+        let question = players.ask(":1.1")
+        return try #require(question)
+    }
+
+    /// A player that answers nothing is known not to answer only when the time for it is over.
+    @Test func whatAPlayerSaysByItselfStandsWhenItDoesNotAnswer() throws {
+        var players = Players()
+        #expect(players.ask(":1.1") == nil, "who is no player is not asked")
+        _ = players.put(Self.one, owner: ":1.1")
+        players.describe(":1.1", entry: "org.example.A", process: 7)
+        let first = try Self.question(&players)
+        #expect(players.ask(":1.1") == nil, "one question at a time")
+        players.hear(":1.1", status: "Playing")
+        #expect(players.answer(":1.1", to: first, status: nil) == false)
+        #expect(Self.named(players) == [Self.a])
+
+        // What is asked after that counts.
+        let second = try Self.question(&players)
+        #expect(players.answer(":1.1", to: second, status: "Paused") == true)
+        #expect(Self.named(players) == [])
+        // So does the answer when it was said since that it is to be asked for.
+        let third = try Self.question(&players)
+        players.hear(":1.1", status: "Playing")
+        #expect(players.ask(":1.1") == nil)
+        #expect(players.answer(":1.1", to: third, status: nil) == true)
+        #expect(Self.named(players) == [])
+
+        // Who gave its name away and has it again answers what it is asked from then on.
+        let fourth = try Self.question(&players)
+        _ = players.put(Self.one, owner: nil)
+        _ = players.put(Self.one, owner: ":1.1")
+        players.describe(":1.1", entry: "org.example.A", process: 7)
+        let fifth = try Self.question(&players)
+        #expect(players.answer(":1.1", to: fourth, status: nil) == false)
+        #expect(players.answer(":1.1", to: fifth, status: "Playing") == true)
+        #expect(Self.named(players) == [Self.a])
+    }
+
     @Test func noMoreAreKeptThanThereIsRoomFor() {
         var players = Players()
         for number in 0..<200 { _ = players.put("org.mpris.MediaPlayer2.p\(number)", owner: ":1.\(number)") }

@@ -182,6 +182,30 @@ struct ProxyTests {
         #expect(table.take { $0.lit(10, in: .lux, &$1) } == [])
     }
 
+    /// Who missed a change is told all that is true by now, of what it claims and may know.
+    @Test func whoMissedAChangeIsToldAllAnew() {
+        var table = Table()
+        func tellAnew(_ client: String) -> [ProxyState.Action] { table.take { $0.tellAnew(client, &$1) } }
+        let light: [ProxyProperty] = [.hasLight, .lightUnit, .lightLevel]
+        for sensor in ProxySensor.allCases { _ = table.set(sensor, true) }
+        for client in [":1", ":2"] { _ = table.claim(.light, client) }
+        _ = table.claim(.proximity, ":1")
+        _ = table.take { $0.lit(7, in: .lux, &$1) }
+        // The first reading of the other is yet to come, and is told when it does.
+        #expect(tellAnew(":1") == [.tell([":1"], light), .tell([":1"], [.hasProximity])])
+        #expect(tellAnew(":2") == [.tell([":2"], light)])
+        #expect(
+            table.take { $0.approached(false, &$1) } == [.tell([":1"], [.isNear]), .answer(.proximity, [":1"])])
+        // It missed that the sensor went, and perhaps that it came back.
+        for isThere in [false, true] {
+            _ = table.set(.light, isThere)
+            #expect(tellAnew(":2") == [.tell([":2"], light)])
+        }
+        // Whose claims rest, or who has none, is told nothing.
+        _ = table.take { $0.rest(":2", &$1) }
+        for client in [":2", ":3"] { #expect(tellAnew(client) == [], "\(client)") }
+    }
+
     @Test func thereAreNotTooManyClaimants() {
         var table = Table()
         for index in 0..<SensorLimits.claimants { #expect(table.claim(.light, ":\(index)") != [.stop(.light)]) }

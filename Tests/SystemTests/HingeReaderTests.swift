@@ -61,6 +61,22 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// What others want of the display's accelerometer is no matter of who claims the hinge.
+        @Test func aFasterClaimOnTheDisplayChangesNoPace() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try self.laptop(stage)
+            let reader = try self.start(stage, bed)
+            func claim(_ path: String, _ rate: Double) -> String {
+                "call org.jostle.Sensors1 \(path) org.jostle.Sensors1.Sensor Claim a{sv} [{'rate':V('d',\(rate))}]"
+            }
+            let script = try stage.startScript(
+                "x \(claim(Self.hinge, 25))", "y \(claim(Stage.Object.accelerometer, 100))")
+            try script.waitUntilSaid("staying")
+            #expect(try stage.property("Rate", at: Stage.Object.accelerometer) == "d 100")
+            #expect(try stage.property("Rate", at: Self.hinge) == "d 25")
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// Where no label says which is which, the command line does.
         @Test func theSidesMayBeNamed() throws {
             let stage = try Stage(source: nil)

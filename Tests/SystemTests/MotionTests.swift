@@ -32,6 +32,22 @@ extension Senses.Devices {
         #expect(try reader.terminate() == .exited(0))
     }
 
+    /// What others want of the accelerometer is no matter of who claims what is made of it.
+    @Test func aFasterClaimBesideItChangesNoPace() throws {
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(DeviceBed.accelerometer())
+        let reader = try self.start(stage, bed)
+        let script = try stage.startScript(
+            "x \(Self.claim("motion", 20))", "y \(Self.claim("accelerometer", 100))", "z \(Self.claim("motion", 10))")
+        try script.waitUntilSaid("staying")
+        #expect(try stage.property("Rate", at: Stage.Object.accelerometer) == "d 100")
+        #expect(try stage.property("Rate", at: "\(Stage.Object.sensors)/motion") == "d 20")
+        try stage.kill(script)
+        try self.until("accelerometer", is: "idle", on: stage)
+        #expect(try reader.terminate() == .exited(0))
+    }
+
     /// Without a gyroscope the same sensor is made of the accelerometer alone, and goes with it.
     @Test func motionNeedsNoGyroscope() throws {
         let stage = try Stage(source: nil)

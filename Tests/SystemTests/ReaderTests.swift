@@ -171,6 +171,27 @@ extension Senses {
             #expect(samples[Self.rows].values == [0, 0.5, -1])
         }
 
+        /// Faster than time, it is ahead of it when it is claimed again.
+        @Test func aFastTraceIsPlayedToWhoComesLater() throws {
+            let trace =
+                "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n"
+                + (0..<Self.rows).map { "\($0 * 500_000),\($0),0.5,-1\n" }.joined()
+            let stage = try Stage(source: nil, broker: false, files: ["slow.csv": trace])
+            try stage.startReader("trace:\(stage.bus.directory)/slow.csv?speed=100")
+            var last: Int64 = 0
+            for _ in 0..<2 {
+                let script = try stage.startScript("p hear", "p \(Self.claim(50))")
+                let samples = try self.hear(Self.rows, from: script)
+                #expect(samples.map { $0.values } == (0..<Self.rows).map { [Double($0), 0.5, -1] })
+                #expect(samples[0].times[0] > last)
+                last = samples[Self.rows - 1].times[0]
+                try stage.kill(script)
+                try stage.until("the sensor stops") {
+                    try stage.property("Running", at: Stage.Object.accelerometer) == "b false"
+                }
+            }
+        }
+
         @Test func aTraceOfSeveralSensorsIsSeveralSensors() throws {
             var text = "# jostle trace 1\n# accelerometer.unit: m/s2\n"
             text += "t,accelerometer.x,accelerometer.y,accelerometer.z,light.lux\n"

@@ -277,6 +277,34 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// A desktop that was stopped for longer than changes are kept for it hears what is true when it goes on.
+        @Test func whoDidNotReadIsToldAllWhenItDoes() throws {
+            // Dark until it is stopped, and then more changes than may wait for it, the last of which stands.
+            let rows = (1...1_000).map { "\(400_000_000 + $0 * 50_000),\($0)\n" }.joined()
+            let trace = "# jostle trace 1\n# light.unit: lx\nt,light.lux\n0,0\n" + rows
+            let stage = try Stage(source: nil, broker: false, files: ["dawn.csv": trace])
+            let reader = try BackgroundProgram(
+                "jostle-sensord",
+                [
+                    "--bus", stage.address, "--sensor-proxy", "--sensor-proxy-rate", "50Hz", "--source",
+                    "trace:\(stage.bus.directory)/dawn.csv?speed=50",
+                ])
+            try Stage.waitUntilServing(reader)
+            let script = try stage.startScript("a hear", "a \(Self.call) ClaimLight")
+            #expect(try self.told(script, "a").contains("\"LightLevel\": 0.0"))
+            try script.waitUntilSaid("staying")
+            try script.stop()
+            try #require(try self.property("LightLevel", on: stage) == "d 0", "it is dark no more")
+            try stage.until("it is as light as it gets") {
+                try self.property("LightLevel", on: stage) == "d 1000"
+            }
+            try script.signal(SIGCONT)
+            let last = try script.waitForLine { $0.contains("\"LightLevel\": 1000.0") }
+            #expect(
+                last.contains("\"HasAmbientLight\": true") && last.contains("\"LightLevelUnit\": \"lux\""), "\(last)")
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// On the system bus polkit decides who may claim. To look is free, and so is to let go.
         @Test func polkitIsAskedOnTheSystemBus() throws {
             let stage = try Stage(source: nil, broker: false)

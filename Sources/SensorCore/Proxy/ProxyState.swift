@@ -229,6 +229,15 @@ package struct ProxyState: Sendable {
         }
     }
 
+    /// Tells a client anew all that it is to know of the sensors that it claims: it was not told of some change.
+    package func tellAnew(_ client: String, _ actions: inout [Action]) {
+        for sensor in ProxySensor.allCases where self.isTold(client, of: sensor) {
+            // Who waits for the first reading is told with it.
+            let isFresh = self[sensor].fresh.contains(client)
+            actions.append(.tell([client], isFresh ? [Self.presence(of: sensor)] : Self.properties(of: sensor)))
+        }
+    }
+
     // MARK: Readings
 
     /// An accelerometer's sample came. The words are those that the original has for what Linux reads.

@@ -194,7 +194,7 @@ final class ReaderSensor {
             switch action {
             case .run(let pace):
                 let real = self.run(at: pace)
-                if real != pace { self.hub.deviceRuns(at: real, into: &self.actions.wanted) }
+                if real != self.hub.running { self.hub.deviceRuns(at: real, into: &self.actions.wanted) }
                 self.setTimer()
             case .stop:
                 self.history.breaksOff()

@@ -1,0 +1,87 @@
+import BrokerCore
+import Testing
+
+/// Which of logind's answers count, and when it is known what they come to.
+@Suite struct LoginSessionsTests {
+    private static let (one, two) = ("/session/c1", "/session/c2")
+
+    /// Sessions of which a list came, and each of which answered that it is locked or not.
+    private func sessions(_ locked: [String: Bool]) throws -> LoginSessions {
+        var sessions = LoginSessions()
+        let round = try self.begin(locked.keys.sorted(), &sessions)
+        for (session, isLocked) in locked {
+            #expect(!sessions.isKnown)
+            sessions.answered(session, in: round, isLocked: isLocked, isIdle: isLocked)
+        }
+        #expect(sessions.isKnown)
+        return sessions
+    }
+
+    private func begin(_ list: [String], _ sessions: inout LoginSessions) throws -> UInt64 {
+        let question = sessions.ask()
+        let round = sessions.listed(list, asked: question)
+        return try #require(round)
+    }
+
+    @Test func allAreLockedWhenEachIs() throws {
+        #expect(!LoginSessions().isLocked && LoginSessions().isIdle)
+        #expect(try self.sessions([Self.one: true, Self.two: true]).isLocked)
+        var sessions = try self.sessions([Self.one: true, Self.two: false])
+        #expect(!sessions.isLocked && !sessions.isIdle)
+        sessions.changed(Self.two, isLocked: true, isIdle: nil)
+        #expect(sessions.isKnown && sessions.isLocked && !sessions.isIdle)
+        sessions.changed("/session/c3", isLocked: false, isIdle: nil)
+        #expect(sessions.isLocked && !sessions.contains("/session/c3"))
+        // The one that is not locked leaves.
+        sessions.changed(Self.two, isLocked: false, isIdle: nil)
+        let round = try self.begin([Self.one], &sessions)
+        #expect(!sessions.isKnown && !sessions.contains(Self.two))
+        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true)
+        #expect(sessions.isKnown && sessions.isLocked && sessions.isIdle)
+        sessions.forget()
+        #expect(!sessions.isLocked && !sessions.contains(Self.one))
+    }
+
+    @Test func anotherListReplacesARound() throws {
+        var sessions = LoginSessions()
+        let first = try self.begin([Self.one, Self.two], &sessions)
+        sessions.answered(Self.one, in: first, isLocked: true, isIdle: true)
+        let question = sessions.ask()
+        // It is known of nobody yet whether he counts.
+        sessions.answered(Self.two, in: first, isLocked: true, isIdle: true)
+        #expect(!sessions.isKnown)
+        let round = sessions.listed([Self.one], asked: question)
+        let second = try #require(round)
+        sessions.answered(Self.two, in: first, isLocked: true, isIdle: true)
+        #expect(!sessions.isKnown && !sessions.contains(Self.two))
+        sessions.answered(Self.one, in: second, isLocked: false, isIdle: nil)
+        #expect(sessions.isKnown && !sessions.isLocked)
+    }
+
+    /// Before or behind the answers of the round that is under way.
+    @Test(arguments: [false, true]) func aListThatDoesNotComeLeavesTheRoundAsItWas(isEarly: Bool) throws {
+        var sessions = LoginSessions()
+        let round = try self.begin([Self.one, Self.two], &sessions)
+        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true)
+        let question = sessions.ask()
+        func fail() { #expect(sessions.listed(nil, asked: question) == nil) }
+        if isEarly { fail() }
+        #expect(!sessions.isKnown)
+        sessions.answered(Self.two, in: round, isLocked: true, isIdle: false)
+        if !isEarly { fail() }
+        #expect(sessions.isKnown && sessions.isLocked && !sessions.isIdle)
+        sessions.changed(Self.two, isLocked: false, isIdle: true)
+        #expect(sessions.isKnown && !sessions.isLocked && sessions.isIdle)
+    }
+
+    @Test func onlyTheLastQuestionIsAnswered() throws {
+        var sessions = try self.sessions([Self.one: true])
+        let old = sessions.ask()
+        let new = sessions.ask()
+        #expect(sessions.listed([Self.two], asked: old) == nil)
+        #expect(sessions.isKnown && sessions.contains(Self.one))
+        sessions.forget()
+        #expect(sessions.listed([Self.two], asked: new) == nil)
+        #expect(sessions.isKnown && !sessions.contains(Self.one))
+    }
+}
