@@ -63,6 +63,8 @@ package struct Courier: Sendable {
 
     /// How long the broker may take to write a row down; without a journal nothing waits longer.
     private static let writing = TimeSpan.seconds(2)
+    /// How long after a failure the journal is read again, when it does not grow before.
+    private static let retryPause = TimeSpan.seconds(5)
 
     /// An event that the journal may not have yet.
     private struct Recent: Sendable {
@@ -155,10 +157,27 @@ package struct Courier: Sendable {
     }
 
     /// The journal is another one, or was not followed: it goes on behind these rows.
-    package mutating func begin(_ stream: String, events: Int64, verdicts: Int64) {
+    ///
+    /// - Parameter newest: The newest rows, where it is not known what of those behind was sent.
+    package mutating func begin(
+        _ stream: String, events: Int64, verdicts: Int64, unknownThrough newest: (event: Int64, verdict: Int64)? = nil
+    ) {
         self.stream = stream
-        self.events.begin(at: events)
-        self.verdicts.begin(at: verdicts)
+        self.events.begin(at: events, unknownThrough: newest?.event)
+        self.verdicts.begin(at: verdicts, unknownThrough: newest?.verdict)
+        // What is on its way stands in rows of the journal before: here others have their numbers.
+        self.onTheWay = self.onTheWay.mapValues { parcel in
+            var parcel = parcel
+            parcel.row = nil
+            return parcel
+        }
+        self.unstored.forgetRows()
+        self.own.forgetRows()
+    }
+
+    /// Whether there were newer rows than these once. Numbers never come again in a journal, so that this is another one.
+    package func hasSeen(moreThanEvent event: Int64, verdict: Int64) -> Bool {
+        event < self.events.newest || verdict < self.verdicts.newest
     }
 
     // MARK: In
@@ -205,8 +224,12 @@ package struct Courier: Sendable {
         self.recent.removeFirst(many)
     }
 
-    /// Until when something waits for the journal; `nil`: nothing does.
-    package var waitsUntil: Timestamp? { self.fromBus.isEmpty || !self.isConnected ? nil : self.fence?.until }
+    /// Until when something waits for the journal, or for the journal to be tried again; `nil`: nothing does.
+    package func waitsUntil(at now: Timestamp) -> Timestamp? {
+        guard self.isConnected else { return nil }
+        let fence = self.fromBus.isEmpty ? nil : self.fence.flatMap { $0.until > now ? $0.until : nil }
+        return [fence, self.events.asideUntil, self.verdicts.asideUntil].compactMap { $0 }.min()
+    }
 
     /// The tables of the journal have grown.
     package mutating func grew(newestEvent: Int64, newestVerdict: Int64) {
@@ -275,11 +298,23 @@ package struct Courier: Sendable {
         return stretch
     }
 
-    package mutating func readFailed(_ table: JournalTable) {
+    /// A table could not be read: it is left aside for a while, and the other goes on.
+    package mutating func readFailed(_ table: JournalTable, at now: Timestamp) {
         switch table {
-        case .event: self.events.failed()
-        case .verdict: self.verdicts.failed()
+        case .event: self.events.failed(until: now + Self.retryPause)
+        case .verdict: self.verdicts.failed(until: now + Self.retryPause)
         }
+    }
+
+    /// Nothing of the journal could be read.
+    package mutating func readFailed(at now: Timestamp) {
+        for table in JournalTable.allCases { self.readFailed(table, at: now) }
+    }
+
+    /// Has what could not be read be asked for again when the time has come; false when nothing waits for that.
+    package mutating func retry(at now: Timestamp) -> Bool {
+        let (events, verdicts) = (self.events.retry(at: now), self.verdicts.retry(at: now))
+        return events || verdicts
     }
 
     // MARK: Sending

@@ -1,3 +1,5 @@
+package import Motion
+
 /// Which tables of the journal are told of.
 package enum JournalTable: String, CaseIterable, Sendable {
     case event
@@ -70,6 +72,8 @@ package struct JournalTrack: Sendable {
     private var readThrough: Int64 = 0
     /// A request is out.
     private var isAsked = false
+    /// It could not be read: nothing of it is asked for until then, or until there is more.
+    package private(set) var asideUntil: Timestamp?
     /// What is past waits until it is known what the server remembers.
     package var isPastHeld = true
 
@@ -86,14 +90,15 @@ package struct JournalTrack: Sendable {
 
     /// From here on what is new is live, and what is there is past.
     package mutating func connect(newest: Int64) {
-        self.newest = max(newest, self.ledger.cursor)
+        // None is known where it cannot be read just then.
+        self.newest = max(self.newest, newest, self.ledger.cursor)
         // What is not there yet cannot have been sent, but for what the last life had from the bus just before its end.
         if self.readThrough == 0 { self.againThrough = min(self.againThrough, self.newest + Self.unwritten) }
         self.boundary = self.newest
         self.nextLive = self.boundary + 1
         self.nextPast = self.ledger.cursor + 1
         (self.past, self.live) = ([], [])
-        (self.held, self.isAsked) = ([], false)
+        (self.held, self.isAsked, self.asideUntil) = ([], false, nil)
         self.isPastHeld = true
     }
 
@@ -119,22 +124,30 @@ package struct JournalTrack: Sendable {
         self.past = []
     }
 
-    /// The journal is another one.
-    package mutating func begin(at row: Int64) {
+    /// The journal is another one, or it is not known how far it was followed.
+    ///
+    /// - Parameter newest: Where that is not known: all up to this row may have been sent, and a few that came from the bus.
+    package mutating func begin(at row: Int64, unknownThrough newest: Int64? = nil) {
         self.ledger.begin(at: row)
-        (self.againThrough, self.newest, self.readThrough) = (row, row, 0)
+        self.newest = max(row, newest ?? row)
+        self.againThrough = newest == nil ? row : self.newest + Self.unwritten
+        self.readThrough = 0
         self.uncertain = []
-        self.connect(newest: row)
+        self.connect(newest: self.newest)
     }
 
-    /// Something was written.
-    package mutating func grow(to newest: Int64) { self.newest = max(self.newest, newest) }
+    /// Something was written. What could not be read may be readable with it.
+    package mutating func grow(to newest: Int64) {
+        guard newest > self.newest else { return }
+        self.newest = newest
+        self.asideUntil = nil
+    }
 
     // MARK: Reading
 
     /// What is to be read next: what is live goes first.
     package mutating func request() -> JournalRequest? {
-        guard !self.isAsked else { return nil }
+        guard !self.isAsked, self.asideUntil == nil else { return nil }
         if self.live.count < Self.batch / 2, self.nextLive <= self.newest {
             self.isAsked = true
             return JournalRequest(
@@ -174,8 +187,15 @@ package struct JournalTrack: Sendable {
     /// A row that is about to be taken is on its way already: it is neither sent nor done with.
     package mutating func hold(_ row: Int64) { self.held.insert(row) }
 
-    /// It could not be read: it is asked for again.
-    package mutating func failed() { self.isAsked = false }
+    /// It could not be read: it is asked for again then.
+    package mutating func failed(until retry: Timestamp) { (self.isAsked, self.asideUntil) = (false, retry) }
+
+    /// Has it asked for again when the time has come; false when nothing waits for that.
+    package mutating func retry(at now: Timestamp) -> Bool {
+        guard let asideUntil, asideUntil <= now else { return false }
+        self.asideUntil = nil
+        return true
+    }
 
     // MARK: Sending
 

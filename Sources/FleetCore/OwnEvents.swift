@@ -128,6 +128,17 @@ package struct OwnEvents: Sendable {
     }
 
     package func isUncertain(_ name: EventName) -> Bool { self.uncertain.contains(name) }
+
+    /// The journal is another one: what was read of the one before stands in no row.
+    package mutating func forgetRows() {
+        self.entries = self.entries.mapValues { entry in
+            var entry = entry
+            entry.row = nil
+            return entry
+        }
+        // That it was read is still so.
+        self.readFirst = self.readFirst.mapValues { _ in 0 }
+    }
 }
 
 /// Events that the server has and of which the consumer has not said that it stored them, in the order in which they were sent.
@@ -175,6 +186,11 @@ package struct UnstoredEvents: Sendable {
             self.tidy()
         }
         return self.events[self.start...index]
+    }
+
+    /// The journal is another one.
+    package mutating func forgetRows() {
+        for index in self.events.indices { self.events[index].row = nil }
     }
 
     package mutating func removeAll() -> [Event] {

@@ -115,7 +115,9 @@ struct ClipTable: ~Copyable {
     // MARK: Bounds
 
     /// Whose a clip is, when room is made: an app that moves all the time pushes out its own.
-    private static let holders = JournalStore.Holders(table: "clip", columns: ["app", "user"])
+    ///
+    /// Nobody goes on behind a number of theirs, and one alone may be too much.
+    private static let holders = JournalStore.Holders(table: "clip", columns: ["app", "user"], keepsNewest: false)
     private static let orphans = "DELETE FROM moment WHERE clip NOT IN (SELECT id FROM clip)"
 
     /// Removes the oldest of whoever has most when there is too much.
@@ -123,7 +125,7 @@ struct ClipTable: ~Copyable {
         let most = self.limits.journalBytes / Self.share
         while self.bytes > most {
             let part = Double(self.bytes - (most - most / 8)) / Double(self.bytes)
-            guard try JournalStore.remove(part, of: Self.holders, from: database) else { break }
+            guard try JournalStore.remove(part, of: [Self.holders], from: database) else { break }
             try database.execute(Self.orphans)
             self.bytes = try Self.bytes(in: database)
         }

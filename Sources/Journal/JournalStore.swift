@@ -372,7 +372,8 @@ struct JournalStore: ~Copyable {
 
     private static let trimEvery = 1_024
 
-    /// Removes what is too old at `wall`.
+    /// Removes what is too old at `wall`, but for the newest row of each table: others go by its number, and without it SQLite
+    /// begins again at 1.
     private static func removeOld(
         _ age: TimeSpan, before wall: Int64, from database: borrowing Database
     ) throws(StoreError) {
@@ -384,7 +385,7 @@ struct JournalStore: ~Copyable {
             try database.execute(
                 """
                 DELETE FROM \(table) WHERE id < coalesce((SELECT id FROM \(table) WHERE wall >= \(cut.partialValue) \
-                ORDER BY id LIMIT 1), 9223372036854775807)
+                ORDER BY id LIMIT 1), (SELECT max(id) FROM \(table)))
                 """)
         }
     }
@@ -410,8 +411,7 @@ struct JournalStore: ~Copyable {
             guard used > wanted else { break }
             // Pages are given back only when all that stands in them is gone, so that it may take several goes.
             let part = max(Double(used - wanted) / Double(used), 1 / 32)
-            let isMore = try Self.remove(part, of: Self.verdicts, from: database)
-            guard try Self.remove(part, of: Self.events, from: database) || isMore else { break }
+            guard try Self.remove(part, of: [Self.verdicts, Self.events], from: database) else { break }
         }
         try database.execute(
             """
@@ -429,7 +429,7 @@ struct JournalStore: ~Copyable {
         let most = self.limits.journalBytes / Self.changeShare / Self.changeBytes
         guard let count = try self.file.database.number("SELECT count(*) FROM change"), count > most else { return }
         let excess = count - (most - most / 8)
-        _ = try Self.remove(Double(excess) / Double(count), of: Self.changes, from: self.file.database)
+        _ = try Self.remove(Double(excess) / Double(count), of: [Self.changes], from: self.file.database)
     }
 
     /// Changes have an eighth of the room, and each takes about so many bytes of it.
@@ -439,6 +439,8 @@ struct JournalStore: ~Copyable {
     struct Holders {
         let table: String
         let columns: [String]
+        /// Its newest row stays, so that no number comes again.
+        var keepsNewest = true
 
         /// How many rows each has.
         ///
@@ -447,6 +449,18 @@ struct JournalStore: ~Copyable {
             "SELECT count(*), \(self.columns.joined(separator: ", ")) FROM \(self.table) "
                 + "GROUP BY \(self.columns.joined(separator: ", "))"
         }
+
+        /// Whose the newest row is, with the columns where `counts` has them.
+        fileprivate var newest: String {
+            "SELECT id, \(self.columns.joined(separator: ", ")) FROM \(self.table) ORDER BY id DESC LIMIT 1"
+        }
+
+        /// Whose a row of `counts` or `newest` is.
+        fileprivate func holder(in row: borrowing Statement) -> JournalShares.Holder {
+            JournalShares.Holder(app: row.text(1), user: self.isOfUser ? row.number(2) : 0)
+        }
+
+        fileprivate var isOfUser: Bool { self.columns.count > 1 }
 
         /// The rows of one of them.
         fileprivate var own: String {
@@ -459,34 +473,66 @@ struct JournalStore: ~Copyable {
     /// What concerns no app is an app of the broker's user here.
     static let changes = Holders(table: "change", columns: ["app", "user"])
 
-    /// Removes a part of a table, the oldest rows of whoever has most; false when there are none.
+    /// Removes a part of some tables, the oldest rows of whoever has most; false when there are none to remove.
+    ///
+    /// A table has as much right to room as another: who fills one pushes nothing out of one that is small.
     static func remove(
-        _ part: Double, of holders: Holders, from database: borrowing Database
+        _ part: Double, of tables: [Holders], from database: borrowing Database
     ) throws(StoreError) -> Bool {
-        let (table, own) = (holders.table, holders.own)
-        let isOfUser = holders.columns.count > 1
-        var rows: [JournalShares.Holder: Int] = [:]
-        var count = 0
-        let counts = try database.prepare(holders.counts)
-        while try counts.step() {
-            let user = isOfUser ? counts.number(2) : 0
-            rows[JournalShares.Holder(app: counts.text(1), user: user)] = Int(counts.number(0))
-            count += Int(counts.number(0))
+        var held: [[JournalShares.Holder: Int]] = []
+        var totals: [JournalShares.Holder: Int] = [:]
+        for holders in tables {
+            let rows = try Self.rows(of: holders, in: database)
+            held.append(rows)
+            totals[Self.whole(holders)] = rows.values.reduce(0, +)
         }
+        let count = totals.values.reduce(0, +)
         guard count > 0 else { return false }
+        let parts = JournalShares.cuts(totals, excess: max(1, Int(Double(count) * part)))
+        for (holders, rows) in zip(tables, held) {
+            guard let excess = parts[Self.whole(holders)] else { continue }
+            try Self.remove(JournalShares.cuts(rows, excess: excess), of: holders, from: database)
+        }
+        return true
+    }
+
+    /// Stands for all that a table has.
+    private static func whole(_ holders: Holders) -> JournalShares.Holder {
+        JournalShares.Holder(app: holders.table, user: 0)
+    }
+
+    /// How many rows each has that may go.
+    private static func rows(
+        of holders: Holders, in database: borrowing Database
+    ) throws(StoreError) -> [JournalShares.Holder: Int] {
+        var rows: [JournalShares.Holder: Int] = [:]
+        let counts = try database.prepare(holders.counts)
+        while try counts.step() { rows[holders.holder(in: counts)] = Int(counts.number(0)) }
+        guard holders.keepsNewest else { return rows }
+        let newest = try database.prepare(holders.newest)
+        guard try newest.step() else { return rows }
+        let holder = holders.holder(in: newest)
+        // It stands behind all others of its holder, who gives up no more than these.
+        if let count = rows[holder] { rows[holder] = count > 1 ? count - 1 : nil }
+        return rows
+    }
+
+    /// Removes so many of the oldest rows of each.
+    private static func remove(
+        _ cuts: [JournalShares.Holder: Int], of holders: Holders, from database: borrowing Database
+    ) throws(StoreError) {
+        let (table, own) = (holders.table, holders.own)
         let delete = try database.prepare(
             """
             DELETE FROM \(table) WHERE \(own) AND id <= (SELECT id FROM \(table) WHERE \(own) ORDER BY id LIMIT 1 OFFSET ?3)
             """)
-        let cuts = JournalShares.cuts(rows, excess: max(1, Int(Double(count) * part)))
         try database.transaction { () throws(StoreError) in
             for (holder, cut) in cuts {
                 try delete.bind(1, holder.app)
-                if isOfUser { try delete.bind(2, holder.user) }
+                if holders.isOfUser { try delete.bind(2, holder.user) }
                 try delete.bind(3, Int64(cut - 1))
                 try delete.run()
             }
         }
-        return true
     }
 }

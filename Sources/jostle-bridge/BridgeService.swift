@@ -24,7 +24,7 @@ final class BridgeService {
     /// Which message is which, by the library's numbers.
     private var tickets: [Int32: Courier.Ticket] = [:]
     private var greeting: Greeting?
-    private var isPumping = false
+    private var pumping = Pumping()
     private let links: Links
     private var online: Int64 = 0
     /// A connection was made, or a journal opened, since memory was given back.
@@ -50,24 +50,41 @@ final class BridgeService {
         var timer: EventLoop.TimerID?
     }
 
+    /// When we look next for what is to be read and sent.
+    private struct Pumping {
+        var isDue = false
+        /// For what waits for a time.
+        var timer: EventLoop.TimerID?
+    }
+
+    /// What was known of the journal when we began.
+    private enum Origin {
+        /// There was no bridge before.
+        case new
+        /// There was one, and nobody knows how far it came.
+        case lost
+        case known
+    }
+
     /// What is kept of how far we came, and what of it is on the disk.
     private struct Memory {
         var file: StateFile
         var state: BridgeState
-        var isNew: Bool
+        /// Known, too, once the place in a journal was found.
+        var origin: Origin
         /// There was a journal when we began.
         var hadJournal: Bool
         var marked: PositionMessage?
         var timer: EventLoop.TimerID?
         var markTimer: EventLoop.TimerID?
+        /// It is known where to go on in the journal that is open, or was last.
         var isPlaced = false
     }
 
     init(_ configuration: BridgeConfiguration, _ places: BridgePlaces, _ daemon: Daemon) throws {
         let topics = FleetTopics(device: configuration.device ?? places.device)
         let file = StateFile(in: places.state, log: daemon.log)
-        let known = file.read()
-        let state = known ?? Self.freshState()
+        let (origin, state) = Self.origin(of: file.read())
         self.configuration = configuration
         self.topics = topics
         self.loop = daemon.loop
@@ -81,12 +98,20 @@ final class BridgeService {
         self.links = Links(
             states: StateLinks(configuration.publish, topics, on: daemon),
             down: try DownLinks(configuration, places, topics, daemon, self.server))
-        self.memory = Memory(file: file, state: state, isNew: known == nil, hadJournal: places.hasJournal)
+        self.memory = Memory(file: file, state: state, origin: origin, hadJournal: places.hasJournal)
         self.courier = Courier(
             Courier.Settings(
                 topics: topics, app: BrokerApp.name, window: configuration.window,
                 expiry: UInt32(clamping: configuration.expiry.microseconds / 1_000_000),
                 waitsForConsumer: configuration.acknowledge != nil), from: state)
+    }
+
+    private static func origin(of kept: StateFile.Kept) -> (Origin, BridgeState) {
+        switch kept {
+        case .nothing: (.new, Self.freshState())
+        case .unusable: (.lost, Self.freshState())
+        case .state(let state): (.known, state)
+        }
     }
 
     /// Rows of a journal are told apart from those of another by when we began with it.
@@ -124,7 +149,7 @@ final class BridgeService {
 
     /// Before there is a journal the bus brings what will stand in it: whoever is killed then is to find it there, sent or not.
     private func noteBeginning() {
-        guard self.memory.isNew, !self.memory.hadJournal else { return }
+        guard self.memory.origin == .new, !self.memory.hadJournal else { return }
         self.memory.state.events.sentThrough = JournalTrack.reserve
         self.memory.file.write(self.memory.state)
     }
@@ -143,33 +168,17 @@ final class BridgeService {
 
     // MARK: The journal
 
-    /// Finds the place in a journal again, or that it is another one.
+    /// Finds the place in a journal again, or that it is another one. It is tried again when the journal cannot be read now.
     private func journalOpened() {
-        guard
-            let newest = self.journal.ask({ feed throws(JournalFailure) in try feed.newest() })
-        else { return }
-        let state = self.memory.state
-        let cursor = state.events.ledger.cursor
-        if self.memory.isNew, !self.memory.isPlaced {
-            // What was before the first life of a bridge nobody waits for; a journal that began later is all of that life.
-            let isOlder = self.memory.hadJournal
-            self.courier.begin(
-                state.stream, events: isOlder ? newest.event : 0, verdicts: isOlder ? newest.verdict : 0)
-        } else if !self.isSameJournal(state, cursor, newest.event) {
-            let stream = Self.freshState().stream
-            let rows = self.journal.ask { feed throws(JournalFailure) in try feed.rows(before: state.epoch + 1) }
-            self.log.warning("the journal is another one than it was: what it had and was not sent is lost")
-            self.courier.begin(stream, events: rows?.event ?? 0, verdicts: rows?.verdict ?? 0)
-            self.memory.state.stream = stream
-            self.memory.state.isMarked = false
-        }
+        self.memory.isPlaced = false
+        guard let newest = self.newestRows(), self.findPlace(newest) else { return self.journalFailed() }
         if self.courier.counters.sent > 0 {
             // That was from the bus, and its rows were not known.
             let sent = self.memory.state.events.sentThrough
             self.memory.state.events.sentThrough = max(sent, newest.event + JournalTrack.reserve)
         }
         self.memory.isPlaced = true
-        self.memory.isNew = false
+        self.memory.origin = .known
         self.keep()
         if self.server.isConnected { self.begin() }
         self.journalGrew()
@@ -177,20 +186,73 @@ final class BridgeService {
         self.settle()
     }
 
-    /// The row at the cursor tells: in another journal something else stands there, or nothing.
-    private func isSameJournal(_ state: BridgeState, _ cursor: Int64, _ newest: Int64) -> Bool {
-        guard cursor > 0 else { return true }
-        guard newest >= cursor else { return false }
-        let row = self.journal.ask { feed throws(JournalFailure) in try feed.events(cursor...cursor, limit: 1) }?.first
-        guard let row, let last = state.last else { return true }
+    /// Has the courier begin where it is to go on; false when that cannot be found out now.
+    private func findPlace(_ newest: (event: Int64, verdict: Int64)) -> Bool {
+        let state = self.memory.state
+        switch self.memory.origin {
+        case .new:
+            // What was before the first life of a bridge nobody waits for; a journal that began later is all of that life.
+            let isOlder = self.memory.hadJournal
+            self.courier.begin(
+                state.stream, events: isOlder ? newest.event : 0, verdicts: isOlder ? newest.verdict : 0)
+        case .lost:
+            guard let rows = self.rowsToResend() else { return false }
+            self.log.notice("how far we came is not known; what was sent in the last minutes is sent again")
+            self.courier.begin(state.stream, events: rows.event, verdicts: rows.verdict, unknownThrough: newest)
+        case .known:
+            guard let isSame = self.isSameJournal(newest) else { return false }
+            if isSame { return true }
+            guard
+                let rows = self.journal.ask({ feed throws(JournalFailure) in try feed.rows(before: state.epoch + 1) })
+            else { return false }
+            self.log.warning("the journal is another one than it was: what it had and was not sent is lost")
+            let stream = Self.freshState().stream
+            self.courier.begin(stream, events: rows.event, verdicts: rows.verdict)
+            self.memory.state.stream = stream
+            self.memory.state.last = nil
+            self.memory.state.isMarked = false
+        }
+        return true
+    }
+
+    /// The row at the cursor tells: in another journal something else stands there, or nothing. `nil`: it cannot be read now.
+    private func isSameJournal(_ newest: (event: Int64, verdict: Int64)) -> Bool? {
+        guard !self.courier.hasSeen(moreThanEvent: newest.event, verdict: newest.verdict) else { return false }
+        let state = self.memory.state
+        let cursor = state.events.ledger.cursor
+        guard cursor > 0, let last = state.last else { return true }
+        let rows = self.journal.ask { feed throws(JournalFailure) in try feed.events(cursor...cursor, limit: 1) }
+        guard let rows else { return nil }
+        guard let row = rows.first else { return true }
         return EventName(app: row.app, epoch: row.epoch, sequence: row.sequence) == last
     }
 
     private func journalGrew() {
-        guard self.server.isConnected, self.memory.isPlaced else { return }
-        guard let newest = self.journal.ask({ feed throws(JournalFailure) in try feed.newest() }) else { return }
+        guard self.journal.isOpen else { return }
+        guard self.memory.isPlaced else { return self.journalOpened() }
+        guard self.server.isConnected else { return }
+        guard let newest = self.newestRows() else { return self.journalFailed() }
+        // Where rows count anew those that were done before are no more.
+        guard !self.courier.hasSeen(moreThanEvent: newest.event, verdict: newest.verdict) else {
+            return self.journalOpened()
+        }
         self.courier.grew(newestEvent: newest.event, newestVerdict: newest.verdict)
         self.pumpSoon()
+    }
+
+    private func journalFailed() {
+        self.courier.readFailed(at: self.now)
+        self.pumpSoon()
+    }
+
+    private func newestRows() -> (event: Int64, verdict: Int64)? {
+        self.journal.ask { feed throws(JournalFailure) in try feed.newest() }
+    }
+
+    /// The last rows that are too old to be sent again to whoever may not have them.
+    private func rowsToResend() -> (event: Int64, verdict: Int64)? {
+        let since = Clock.wallClock() - self.configuration.resend.microseconds
+        return self.journal.ask { feed throws(JournalFailure) in try feed.rows(olderThan: since) }
     }
 
     // MARK: The broker
@@ -231,7 +293,7 @@ final class BridgeService {
         self.online = Clock.wallClock()
         self.owesMemory = true
         self.tickets = [:]
-        let newest = self.journal.ask { feed throws(JournalFailure) in try feed.newest() }
+        let newest = self.newestRows()
         self.courier.connected(
             at: self.now, receiveMaximum: Int(welcome.receiveMaximum), newestEvent: newest?.event ?? 0,
             newestVerdict: newest?.verdict ?? 0
@@ -249,11 +311,14 @@ final class BridgeService {
             self.server.subscribe(to: self.topics.acknowledgement(of: consumer))
         }
         if self.memory.isPlaced { self.begin() }
+        // It may be another one by now, or not have been readable when it was opened.
+        self.journalGrew()
         self.pumpSoon()
     }
 
     /// Asks the server how far it remembers, if it has something to remember.
     private func begin() {
+        self.endGreeting()
         guard self.isTelling, self.memory.state.isMarked else {
             self.courier.hasFoundOut()
             // From now on it can be seen what it forgets.
@@ -263,9 +328,13 @@ final class BridgeService {
         self.greeting = Greeting(position: self.server.subscribe(to: self.topics.position))
     }
 
-    private func parted() {
+    private func endGreeting() {
         if let timer = self.greeting?.timer { self.loop.cancel(timer) }
         self.greeting = nil
+    }
+
+    private func parted() {
+        self.endGreeting()
         self.tickets = [:]
         // What the server has of it is to be seen.
         self.memory.marked = nil
@@ -291,9 +360,8 @@ final class BridgeService {
 
     /// The server says how far it remembers.
     private func remembered(_ position: PositionMessage?) {
-        guard let greeting else { return }
-        if let timer = greeting.timer { self.loop.cancel(timer) }
-        self.greeting = nil
+        guard self.greeting != nil else { return }
+        self.endGreeting()
         guard let position, position.stream == self.memory.state.stream else { return self.forgotAll() }
         if position.events.cursor < self.courier.events.ledger.cursor {
             self.log.info("the server remembers up to row \(position.events.cursor); what is behind it is sent again")
@@ -304,12 +372,8 @@ final class BridgeService {
 
     /// The server remembers nothing of us, although we left a mark.
     private func forgotAll() {
-        if let timer = self.greeting?.timer { self.loop.cancel(timer) }
-        self.greeting = nil
-        let since = Clock.wallClock() - self.configuration.resend.microseconds
-        guard
-            let rows = self.journal.ask({ feed throws(JournalFailure) in try feed.rows(olderThan: since) })
-        else { return self.courier.hasFoundOut() }
+        self.endGreeting()
+        guard let rows = self.rowsToResend() else { return self.courier.hasFoundOut() }
         self.log.notice("the server remembers nothing of us; what was sent in the last minutes is sent again")
         self.courier.remembers(
             events: RowLedger(cursor: rows.event), verdicts: RowLedger(cursor: rows.verdict))
@@ -335,29 +399,27 @@ final class BridgeService {
     }
 
     private func pumpSoon() {
-        guard !self.isPumping else { return }
-        self.isPumping = true
+        guard !self.pumping.isDue else { return }
+        self.pumping.isDue = true
         self.loop.defer { [unowned self] in
-            self.isPumping = false
+            self.pumping.isDue = false
             self.pump()
+        }
+    }
+
+    private func pump(at time: Timestamp) {
+        if let timer = self.pumping.timer { return self.loop.reschedule(timer, at: time.microseconds) }
+        self.pumping.timer = self.loop.schedule(at: time.microseconds, on: .boottime) { [unowned self] in
+            self.pumpSoon()
         }
     }
 
     /// Reads and sends as much as there is room for.
     private func pump() {
         guard self.server.isConnected else { return }
-        if self.memory.isPlaced {
-            // A turn is not longer than a few stretches of the journal.
-            for _ in 0..<4 {
-                guard let request = self.courier.nextRead() else { break }
-                guard let stretch = self.journal.read(request, telling: self.filter) else {
-                    self.courier.readFailed(request.table)
-                    break
-                }
-                self.courier.take(stretch, for: request)
-            }
-            self.reserve()
-        }
+        if self.courier.retry(at: self.now) { self.journalGrew() }
+        self.read()
+        if self.memory.isPlaced { self.reserve() }
         while let (ticket, message) = self.courier.nextSend(at: self.now) {
             switch self.publish(message) {
             case .sent(let number): self.tickets[number] = ticket
@@ -366,10 +428,24 @@ final class BridgeService {
             }
         }
         self.progressed()
-        if let until = self.courier.waitsUntil, until > self.now {
-            self.loop.once(at: until.microseconds, on: .boottime) { [weak self] in self?.pumpSoon() }
+        if let until = self.courier.waitsUntil(at: self.now) { self.pump(at: until) }
+        if self.mayRead, self.courier.canReadMore { self.pumpSoon() }
+    }
+
+    /// Where the journal is gone, nothing is asked for until there is one.
+    private var mayRead: Bool { self.memory.isPlaced && self.journal.isOpen }
+
+    /// Reads no more than a few stretches of the journal: a turn is not longer.
+    private func read() {
+        guard self.mayRead else { return }
+        for _ in 0..<4 {
+            guard let request = self.courier.nextRead() else { break }
+            if let stretch = self.journal.read(request, telling: self.filter) {
+                self.courier.take(stretch, for: request)
+            } else {
+                self.courier.readFailed(request.table, at: self.now)
+            }
         }
-        if self.courier.canReadMore { self.pumpSoon() }
     }
 
     private var now: Timestamp { Timestamp(microseconds: Clock.boottime.now()) }
@@ -475,6 +551,8 @@ final class BridgeService {
     private func keep(isEnd: Bool = false) {
         if let timer = self.memory.timer { self.loop.cancel(timer) }
         self.memory.timer = nil
+        // What stands in another journal says nothing of how far we came in this one.
+        guard self.memory.isPlaced else { return }
         let courier = self.courier
         let cursor = courier.events.ledger.cursor
         if cursor != self.memory.state.events.ledger.cursor || self.memory.state.last == nil, cursor > 0 {

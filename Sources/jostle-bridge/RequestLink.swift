@@ -50,6 +50,7 @@ final class RequestLink {
         (self.bus, self.journal, self.directory, self.loop, self.log) = (bus, journal, directory, loop, log)
         self.publish = publish
         self.budget = RequestBudget(at: Timestamp(microseconds: Clock.monotonic.now()))
+        TrialDirectory.removeLeft(in: directory)
     }
 
     /// The topics of questions; none: nothing may be asked.
@@ -185,8 +186,12 @@ final class RequestLink {
 private final class TrialDirectory {
     let path: String
 
+    private static let prefix = "what-if-"
+    /// What `mkdtemp` puts a name of its own in the place of.
+    private static let hole = "XXXXXX"
+
     init(in directory: String, _ files: [DesiredFile]) throws(SystemError) {
-        var template = Array("\(directory)/what-if-XXXXXX".utf8CString)
+        var template = Array("\(directory)/\(Self.prefix)\(Self.hole)".utf8CString)
         // SAFETY: the template is a NUL-terminated array of our own.
         guard unsafe mkdtemp(&template) != nil else { throw SystemError.last("mkdtemp") }
         self.path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -197,12 +202,28 @@ private final class TrialDirectory {
         }
     }
 
-    deinit {
-        for name in (try? directoryNames(self.path)) ?? [] {
-            // SAFETY: the paths are NUL-terminated strings for the time of the calls.
-            unsafe unlink("\(self.path)/\(name)")
+    deinit { Self.remove(self.path) }
+
+    /// Removes what bridges left in a directory that were killed while something was tried.
+    static func removeLeft(in directory: String) {
+        let length = (Self.prefix + Self.hole).utf8.count
+        for name in (try? directoryNames(directory)) ?? []
+        where name.hasPrefix(Self.prefix) && name.utf8.count == length {
+            let path = "\(directory)/\(name)"
+            var status = stat()
+            // SAFETY: the path lives for the call, and the structure is ours.
+            guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid()
+            else { continue }
+            Self.remove(path)
         }
-        unsafe rmdir(self.path)
+    }
+
+    private static func remove(_ path: String) {
+        for name in (try? directoryNames(path)) ?? [] {
+            // SAFETY: the paths are NUL-terminated strings for the time of the calls.
+            unsafe unlink("\(path)/\(name)")
+        }
+        unsafe rmdir(path)
     }
 }
 

@@ -5,8 +5,18 @@ import Loop
 
 /// The file in which a bridge keeps how far it came. It is replaced as a whole.
 ///
-/// It is not forced onto the disk: an older one, or none, means that something is sent again.
+/// It is on the disk before it has its name, so that without power there is an older one at worst, which means that something is sent
+/// again.
 struct StateFile {
+    /// What there is of a bridge's life before.
+    enum Kept {
+        /// Nothing: it is the first.
+        case nothing
+        /// There was one, and what it kept cannot be used.
+        case unusable
+        case state(BridgeState)
+    }
+
     private let directory: String
     private let log: Log
     private var isTroubled = false
@@ -24,14 +34,21 @@ struct StateFile {
         _ = unsafe mkdir(directory, 0o700)
     }
 
-    /// Reads what was kept; `nil`: there is nothing, or nothing that makes sense.
-    func read() -> BridgeState? {
-        guard let bytes = try? InputFile.contents(of: self.path, atMost: 1 << 20) else { return nil }
-        guard let state = BridgeState(bytes: bytes) else {
-            self.log.warning("\(self.path) makes no sense; beginning anew")
-            return nil
+    /// Reads what was kept.
+    func read() -> Kept {
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try InputFile.contents(of: self.path, atMost: 1 << 20)
+        } catch {
+            guard error.code != ENOENT else { return .nothing }
+            self.log.warning("\(self.path): \(error); how far it came is not known")
+            return .unusable
         }
-        return state
+        guard let state = BridgeState(bytes: bytes) else {
+            self.log.warning("\(self.path) makes no sense; how far it came is not known")
+            return .unusable
+        }
+        return .state(state)
     }
 
     /// Keeps a state; false when that is not possible, which is said once.
@@ -65,5 +82,7 @@ struct StateFile {
             }
             rest = rest.dropFirst(count)
         }
+        // Else what takes the place of the older one may be empty after a power failure.
+        try systemCall("fsync") { fsync(raw) }
     }
 }

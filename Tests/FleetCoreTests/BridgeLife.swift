@@ -138,12 +138,14 @@ struct BridgeLife {
     // MARK: The bridge
 
     private mutating func pump() {
+        // What could not be read is tried again by then.
+        _ = self.courier.retry(at: Timestamp(microseconds: .max))
         while let request = self.courier.nextRead() {
             guard request.table == .event else {
                 self.problems.append("a read of verdicts, of which there are none")
                 return
             }
-            if self.random.chance(0.02) { return self.courier.readFailed(.event) }
+            if self.random.chance(0.02) { return self.courier.readFailed(.event, at: self.now) }
             let last = min(request.last, Int64(self.committed))
             var found: [JournalRow] = []
             var through = request.first - 1

@@ -189,6 +189,120 @@ import Testing
         #expect(courier.position.events.cursor == 100)
     }
 
+    /// What cannot be read is asked for again after a while, when there is more, and by the next connection; the other table goes on.
+    @Test func whatCannotBeReadIsLeftAside() throws {
+        var courier = Self.courier()
+        let start = Timestamp(microseconds: 10_000_000)
+        courier.connected(at: start, receiveMaximum: 8, newestEvent: 10, newestVerdict: 10) { _ in false }
+        courier.hasFoundOut()
+        let first = courier.nextRead()
+        #expect(first?.table == .event)
+        courier.readFailed(.event, at: start)
+        let otherFound = courier.nextRead()
+        let other = try #require(otherFound)
+        #expect(other.table == .verdict)
+        courier.take(JournalStretch(rows: [], through: 10, gaps: []), for: other)
+        let none = courier.nextRead()
+        #expect(none == nil)
+        #expect(!courier.canReadMore)
+        let untilFound = courier.waitsUntil(at: start)
+        let until = try #require(untilFound)
+        #expect(until - start >= .seconds(1))
+        let early = courier.retry(at: start)
+        #expect(!early)
+        #expect(!courier.canReadMore)
+        let due = courier.retry(at: until)
+        let again = courier.nextRead()
+        #expect(due)
+        #expect(again == first)
+
+        courier.readFailed(.event, at: until)
+        courier.grew(newestEvent: 11, newestVerdict: 10)
+        let grown = courier.nextRead()
+        #expect(grown?.table == .event)
+
+        courier.readFailed(.event, at: until)
+        courier.disconnected(at: until)
+        #expect(courier.waitsUntil(at: until) == nil)
+        courier.connected(at: until, receiveMaximum: 8, newestEvent: 11, newestVerdict: 10) { _ in false }
+        courier.hasFoundOut()
+        #expect(courier.canReadMore)
+    }
+
+    /// A journal of which nothing can be read, not even what is newest, is tried again.
+    @Test func aJournalThatCannotBeReadIsTriedAgain() throws {
+        var courier = Self.courier()
+        Self.connect(&courier, newest: 10)
+        courier.hasFoundOut()
+        courier.readFailed(at: .zero)
+        #expect(!courier.canReadMore)
+        let untilFound = courier.waitsUntil(at: .zero)
+        let until = try #require(untilFound)
+        let due = courier.retry(at: until)
+        let isOver = !courier.retry(at: until)
+        #expect(due && isOver)
+        #expect(courier.canReadMore)
+    }
+
+    /// Where rows count anew it is another journal: none of them is taken for what stood there before, also not for what is on its way.
+    @Test func rowsThatCountAnewAreOthers() throws {
+        var courier = Self.courier(cursor: 500)
+        Self.connect(&courier, newest: 503)
+        courier.hasFoundOut()
+        Self.read(&courier, 501...503)
+        let sentFound = courier.nextSend(at: .zero)
+        let sent = try #require(sentFound)
+        #expect(!courier.hasSeen(moreThanEvent: 503, verdict: 500))
+        #expect(courier.hasSeen(moreThanEvent: 1, verdict: 500))
+        #expect(courier.hasSeen(moreThanEvent: 503, verdict: 1))
+        // Another connection does not make it forget that.
+        courier.disconnected(at: .zero)
+        Self.connect(&courier, newest: 1)
+        #expect(courier.hasSeen(moreThanEvent: 1, verdict: 500))
+        courier.acknowledged(sent.ticket)
+
+        courier.hasFoundOut()
+        Self.read(&courier, 501...503)
+        let onItsWayFound = courier.nextSend(at: .zero)
+        let onItsWay = try #require(onItsWayFound)
+        #expect(onItsWay.message.properties.first { $0.name == "row" }?.value == "501")
+        courier.begin("t", events: 0, verdicts: 0)
+        courier.hasFoundOut()
+        courier.acknowledged(onItsWay.ticket)
+        #expect(courier.position.events == RowLedger(cursor: 0))
+        courier.grew(newestEvent: 501, newestVerdict: 0)
+        var rows: [String] = []
+        Self.read(&courier, 1...501)
+        while let next = courier.nextSend(at: .zero) {
+            let properties = next.message.properties
+            if properties.first(where: { $0.name == "stream" })?.value == "t" {
+                rows.append(properties.first { $0.name == "row" }?.value ?? "")
+            }
+            courier.acknowledged(next.ticket)
+            Self.read(&courier, 1...501)
+        }
+        #expect(rows == (1...501).map { "\($0)" })
+        #expect(courier.isIdle)
+    }
+
+    /// Where it is not known what was sent, each that may have been says so.
+    @Test func whatMayHaveBeenSentSaysSo() {
+        var courier = Self.courier()
+        courier.begin("t", events: 3, verdicts: 0, unknownThrough: (event: 8, verdict: 0))
+        Self.connect(&courier, newest: 8)
+        courier.hasFoundOut()
+        Self.read(&courier, 1...8)
+        var sent: [String] = []
+        while let next = courier.nextSend(at: .zero) {
+            let properties = next.message.properties
+            let isAgain = properties.contains { $0.name == "again" }
+            let isPast = properties.contains { $0.name == "past" }
+            sent.append("\(properties.first { $0.name == "row" }?.value ?? "") \(isAgain) \(isPast)")
+            courier.acknowledged(next.ticket)
+        }
+        #expect(sent == (4...8).map { "\($0) true true" })
+    }
+
     @Test func nothingIsReadOrSentWithoutAConnection() {
         var courier = Self.courier()
         courier.arrived(Self.event(1, app: "org.jostle.Bridge"), at: .zero)

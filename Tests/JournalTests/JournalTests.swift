@@ -216,6 +216,47 @@ import Testing
         #expect(kept.map(\.verdict) == Array(given.suffix(41)) && kept.first?.wall == 61_000_000)
     }
 
+    /// Whoever goes by the numbers of rows misses none: they go on when all that was is too old.
+    @Test func noNumberComesAgainWhenAllIsOld() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.journalAge = .seconds(60)
+        func event(_ sequence: UInt64) -> JournalEntry {
+            let content = EventContent(
+                sequence: sequence, epoch: sequence, generation: 1, time: .zero, detector: "d", peak: 3,
+                isSimulated: false, isClipped: false)
+            return .event(JournalEvent(app: AppID("org.example.Hard"), content, .sent))
+        }
+        do {
+            let keeper = Keeper(place, limits: limits)
+            try keeper.keepAndWait(verdicts(5))
+            for sequence in UInt64(1)...5 { keeper.store.keep(event(sequence), at: 2_000_000) }
+            keeper.close()
+        }
+        let keeper = Keeper(place, started: 1_000_000_000_000, limits: limits)
+        try keeper.keepAndWait(verdicts(1, after: 100), from: 1_000_000_000_000)
+        keeper.store.keep(event(6), at: 1_000_000_000_000)
+        keeper.close()
+        #expect(try place.sql("journal.db", "SELECT id FROM verdict ORDER BY id") == "10\n11\n12\n")
+        #expect(try place.sql("journal.db", "SELECT id FROM event ORDER BY id") == "5\n6\n")
+    }
+
+    /// However much is to go, the newest row of each table stays, and with it where numbers go on.
+    @Test func theNewestStays() throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        try keeper.keepAndWait(verdicts(5))
+        keeper.close()
+        let database = try Database(place.file("journal.db"))
+        var rounds = 0
+        let tables = [JournalStore.verdicts, JournalStore.events]
+        while rounds < 10, try JournalStore.remove(1, of: tables, from: database) { rounds += 1 }
+        let (count, newest) = (
+            try database.number("SELECT count(*) FROM verdict"), try database.number("SELECT max(id) FROM verdict")
+        )
+        #expect(rounds == 1 && count == 1 && newest == 10)
+    }
+
     @Test func whatFindsNoRoomIsLeftOutAndCounted() throws {
         let place = try Directory()
         // No directory can be made where a file is.

@@ -102,6 +102,30 @@ import Testing
         #expect(try place.size("journal.db") <= 1 << 20)
     }
 
+    /// An app that is judged all the time and gets nothing pushes no event out.
+    @Test func verdictsPushNoEventsOut() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.journalBytes = 1 << 20
+        limits.waitingRows = 100_000
+        let keeper = Keeper(place, limits: limits)
+        for sequence in UInt64(1)...20 { keeper.store.keep(self.event("org.example.Quiet", sequence), at: 3_000_000) }
+        let verdict = self.noisy(verdicts(1, after: 1_000)[1])
+        var written: UInt64 = 20
+        for _ in 0..<8 {
+            for _ in 0..<1_500 { keeper.store.keep(.verdict(verdict, user: 1_000, registration: 9), at: 4_000_000) }
+            written += 1_500
+            let until = written
+            try keeper.until("rows") { keeper.store.counts.written >= until }
+        }
+        keeper.close()
+        #expect(try place.sql("journal.db", "SELECT count(*) FROM event") == "20\n")
+        let left = try place.sql("journal.db", "SELECT count(*) FROM verdict")
+        let count = try #require(Int(left.dropLast()))
+        #expect(count > 500 && count < 12_000)
+        #expect(try place.size("journal.db") <= 1 << 20)
+    }
+
     private func noisy(_ verdict: Verdict) -> Verdict {
         var verdict = verdict
         verdict.id = AppID("org.example.Noisy")

@@ -180,6 +180,48 @@ extension Surroundings {
             scene.check(try scene.waitForAll())
         }
 
+        /// All events are removed from a journal, so that its rows count anew: those that come then are told.
+        @Test func rowsThatCountAnewAreTold() throws {
+            let name = "org.example.App"
+            let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")
+            try scene.startBridge()
+            let app = try scene.stage.watch(Stage.always, "--app", name)
+            try scene.listener.wait("events") { scene.listener.names.count > 30 }
+            let emptied = try Tool.run([
+                "python3", "-c",
+                "import sqlite3,sys;c=sqlite3.connect(sys.argv[1],timeout=20);c.execute('DELETE FROM event');c.commit()",
+                "\(scene.stage.state)/journal.db",
+            ])
+            try #require(emptied.status == 0, "\(emptied.stderr)")
+            try scene.stage.until("events of afterwards") { try scene.journal(of: name).count > 10 }
+            _ = try app.terminate()
+            scene.check(try scene.waitForAll(of: name))
+        }
+
+        /// What cannot be forced onto the disk takes no older one's place. Where it cannot be used, nothing of the last minutes is left out.
+        @Test func aLostCursorLeavesNothingOut() throws {
+            let name = "org.example.App"
+            let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")
+            let (cursor, fault) = ("\(scene.bridgeState)/bridge.cursor", "\(scene.stage.home)/fault")
+            // What was written does not stay.
+            try FleetScene.write("3", to: fault)
+            try scene.startBridge(
+                environment: ["LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": fault])
+            let bridge = try #require(scene.bridge)
+            let app = try scene.stage.watch(Stage.always, "--app", name)
+            try scene.listener.wait("events") { scene.listener.names.count > 5 }
+            try scene.killBridge()
+            #expect(bridge.errors.contains("bridge.cursor: fsync: "), "\(bridge.errors)")
+            #expect(access(cursor, F_OK) != 0)
+            let before = try scene.journal(of: name).count
+            try scene.stage.until("events that are not told") { try scene.journal(of: name).count > before + 10 }
+            try FleetScene.write("", to: cursor)
+            try scene.startBridge()
+            _ = try app.terminate()
+            scene.check(try scene.waitForAll(of: name))
+            #expect(scene.listener.copies > 0)
+        }
+
         @Test func itSaysWhatIsWrongWithItsConfiguration() throws {
             let bus = try PrivateBus()
             defer { bus.stop() }

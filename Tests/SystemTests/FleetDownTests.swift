@@ -178,6 +178,21 @@ extension Surroundings {
             #expect(try self.filesFromOutside(scene) == 1)
         }
 
+        /// The next bridge removes it, and nothing else.
+        @Test func whatAKilledBridgeTriedIsRemoved() throws {
+            let scene = try FleetScene(Self.allowing())
+            let (tried, other) = ("\(scene.bridgeState)/what-if-AbCdEf", "\(scene.bridgeState)/what-if-something")
+            for path in [scene.bridgeState, tried, other] {
+                try #require(mkdir(path, 0o700) == 0 || errno == EEXIST)
+            }
+            let file = "\(scene.bridgeState)/what-if-a-file"
+            for path in ["\(tried)/50.conf", file] { try FleetScene.write("[Policy]\n", to: path) }
+            try scene.startBridge()
+            #expect(access(tried, F_OK) != 0)
+            #expect(access(other, F_OK) == 0)
+            #expect(access(file, F_OK) == 0)
+        }
+
         @Test func questionsAreAnsweredAsFarAsTheyMayBeAsked() throws {
             let scene = try FleetScene(Self.allowing())
             try scene.startBridge()

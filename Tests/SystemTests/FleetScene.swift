@@ -67,13 +67,16 @@ final class FleetScene {
     /// Starts another broker with the same options, in the place of one that ended.
     func restartBroker() throws { try self.stage.startBroker(options: self.brokerOptions) }
 
-    func startBridge(waits: Bool = true) throws {
+    /// Where the bridge keeps what it keeps.
+    var bridgeState: String { "\(self.stage.home)/bridge-state" }
+
+    func startBridge(waits: Bool = true, environment: [String: String] = [:]) throws {
         let program = try BackgroundProgram(
             "jostle-bridge",
             [
                 "--bus", self.stage.address, "--config", self.config, "--journal", self.stage.state, "--state-dir",
-                "\(self.stage.home)/bridge-state",
-            ])
+                self.bridgeState,
+            ], environment: environment)
         // Which of the two comes first is not said.
         var isServing = false
         var isConnected = !waits
@@ -98,15 +101,15 @@ final class FleetScene {
 
     // MARK: What must hold
 
-    /// All events of the bridge's own that its journal has.
-    func journal() throws -> [EventName] {
+    /// All events of an app that the journal has; without a word, of the bridge's own.
+    func journal(of app: String = "org.jostle.Bridge") throws -> [EventName] {
         let feed = try JournalFeed(in: self.stage.state)
         var names: [EventName] = []
         var row: Int64 = 0
         while true {
             let rows = try feed.events((row + 1)...(.max - 1), limit: 4_096)
             guard let last = rows.last else { return names }
-            names += rows.filter { $0.isSent && $0.app == "org.jostle.Bridge" }.map {
+            names += rows.filter { $0.isSent && $0.app == app }.map {
                 EventName(app: $0.app, epoch: $0.epoch, sequence: $0.sequence)
             }
             row = last.row
@@ -114,13 +117,13 @@ final class FleetScene {
     }
 
     /// Waits until the listener has all that is in the journal and nothing more comes there.
-    func waitForAll(timeout: Duration = .seconds(60)) throws -> [EventName] {
+    func waitForAll(of app: String = "org.jostle.Bridge", timeout: Duration = .seconds(60)) throws -> [EventName] {
         let deadline = ContinuousClock.now + timeout
-        var names = try self.journal()
+        var names = try self.journal(of: app)
         while !self.listener.names.isSuperset(of: names) {
             guard ContinuousClock.now < deadline else { break }
             try self.listener.run(for: 100_000)
-            names = try self.journal()
+            names = try self.journal(of: app)
         }
         return names
     }
