@@ -39,7 +39,7 @@ package struct Arbiter: Sendable {
     /// Answers to events that the app did not have, or not any more.
     package var staleAnswers: UInt64 { self.contests.staleAnswers }
     /// The last epoch given out.
-    package var lastEpoch: UInt64 { self.contests.lastEpoch }
+    package var lastEpoch: UInt64 { self.contests.epochs.last }
     /// Groups whose motion is not over, as indices into those of the policy.
     package var openGroups: [Int] { self.contests.openGroups }
     /// The groups that hits of a detector can come to.
@@ -313,10 +313,10 @@ package struct Arbiter: Sendable {
         _ app: AppHandle, _ id: AppID, _ entrance: AppEntrance, into actions: inout [ArbiterAction]
     ) {
         precondition(app.index < Self.mostHandles, "app handles are small numbers, used again when free")
-        self.contests.come(app, id)
+        self.contests.come(app, id, of: entrance.user)
         let reach = self.apps.add(
-            app, id, order: self.nextOrder(), entrance, self.policy.settings(for: id), at: self.arrivalTime,
-            into: &actions)
+            app, id, order: self.nextOrder(), since: self.contests.epochs.lastDecision, entrance,
+            self.policy.settings(for: id), at: self.arrivalTime, into: &actions)
         self.follow(reach, of: app, into: &actions)
     }
 

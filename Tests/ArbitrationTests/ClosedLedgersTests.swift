@@ -29,9 +29,9 @@ import Testing
             #expect(closed.count <= ClosedLedgers.most / 2)
         }
         #expect(closed.count > ClosedLedgers.most / 8)
-        #expect(self.isUsed(closed.take(AppID("org.example.Good")), at: 1))
-        #expect(self.isUsed(closed.take(AppID("org.example.Name19999")), at: 1))
-        #expect(closed.take(AppID("org.example.Name0")) == nil)
+        #expect(self.isUsed(closed.take(AppID("org.example.Good"), of: 1_001), at: 1))
+        #expect(self.isUsed(closed.take(AppID("org.example.Name19999"), of: 1_000), at: 1))
+        #expect(closed.take(AppID("org.example.Name0"), of: 1_000) == nil)
     }
 
     @Test func whatSaysNothingGoesFirst() {
@@ -45,16 +45,20 @@ import Testing
             }
         }
         for index in stride(from: 9_000, to: 10_000, by: 10) {
-            #expect(self.isUsed(closed.take(AppID("org.example.Name\(index)")), at: now))
+            #expect(self.isUsed(closed.take(AppID("org.example.Name\(index)"), of: 1_000), at: now))
         }
     }
 
-    @Test func oneNameIsKeptOnce() {
+    @Test func oneNameOfAUserIsKeptOnce() {
         var closed = ClosedLedgers()
-        for user: UInt32 in [1_000, 1_001, 1_000] {
+        for user: UInt32? in [1_000, 1_001, nil, 1_000] {
             closed.keep(self.used(at: 0), of: AppID("org.example.A"), user) { _, _ in false }
         }
-        #expect(closed.count == 1 && self.isUsed(closed.take(AppID("org.example.A")), at: 1))
-        #expect(closed.count == 0 && closed.take(AppID("org.example.A")) == nil)
+        #expect(closed.count == 3)
+        for user: UInt32? in [1_000, nil, 1_001] {
+            #expect(self.isUsed(closed.take(AppID("org.example.A"), of: user), at: 1))
+            #expect(closed.take(AppID("org.example.A"), of: user) == nil)
+        }
+        #expect(closed.count == 0)
     }
 }

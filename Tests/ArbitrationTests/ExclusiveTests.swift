@@ -219,6 +219,30 @@ import Testing
         #expect(lab.deliveries.map(\.id.name) == ["A", "B", "C", "A"])
     }
 
+    /// Leaving and coming back is no waiting, under another name neither.
+    @Test(arguments: [["A", "A", "A"], ["C", "D", "E"]])
+    func whoComesHasNotWaited(_ names: [String]) {
+        var lab = self.lab {
+            $0.select = [.roundRobin]; $0.commitWindow = .zero
+        }
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a", "b"], at: 0)
+        var last = "A"
+        for (index, name) in names.enumerated() {
+            // That motion is over: nobody is to have it in its place.
+            lab.pass(to: 2_000 * Int64(index) + 1_500)
+            lab.apps[last].map { lab.take(.leave($0)) }
+            lab.apps[name] = lab.apps[last]
+            if name != last { lab.apps[last] = nil }
+            lab.detectors[name.lowercased()] = lab.detectors[last.lowercased()]
+            lab.add(name)
+            last = name
+            lab.hit(["b", name.lowercased()], at: 2_000 * Int64(index + 1))
+        }
+        #expect(lab.deliveries.map(\.id.name) == ["A", "B", "B", "B"])
+    }
+
     @Test func stickyKeepsTheGroupForTheLease() {
         let rules = [rule(for: "A", strength: 10), rule(for: "B", strength: 15), rule(for: "C", strength: 40)]
         var lab = self.lab(rules) {

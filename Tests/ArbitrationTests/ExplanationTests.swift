@@ -80,6 +80,15 @@ import Testing
         say(["B", "C"], "one", "two", in: &lab)
         lab.hit(["a"], at: 7_000)
         #expect(alive(lab) == "unlocked; one shows B in front, two shows C in front")
+        // Within one motion, too, what is told is what was said last.
+        let count = lab.verdicts.count
+        lab.hit(["a"], at: 7_100)
+        #expect(lab.verdicts.count == count)
+        say(["C"], "two", in: &lab)
+        lab.hit(["a"], at: 7_200)
+        #expect(alive(lab) == "unlocked; two shows C in front")
+        say(["B", "C"], "one", "two", in: &lab)
+        lab.hit(["a"], at: 7_300)
         // Which other apps there are is none of its business.
         let shown = lab.verdicts.last.map { Explanation($0.withoutOthers).description } ?? ""
         #expect(shown.contains("unlocked; one shows another app in front, two shows another app in front\n"))

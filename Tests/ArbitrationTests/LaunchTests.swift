@@ -124,7 +124,7 @@ struct Launching {
     @Test func aLaunchIsForTheAppThatIsMeant() {
         let id = AppID("A")
         for user in [nil, 7, 8] as [UInt32?] {
-            let entry = AppEntry(id, order: 1, AppEntrance(user: user), AppSettings())
+            let entry = AppEntry(id, order: 1, since: 0, AppEntrance(user: user), AppSettings())
             for wanted in [nil, 7] as [UInt32?] {
                 var lab = Launching()
                 _ = lab.want("A", of: wanted)

@@ -270,6 +270,19 @@ import Testing
         #expect(lab.deliveries.map(\.hit.time) == [ms(0), ms(4_000)])
     }
 
+    @Test func whoIsDuckedHearsNoMoreByANewSession() {
+        var lab = self.lab(Self.policy(.duck, rate: Quota(count: 1, period: .seconds(2), burst: 1)))
+        lab.begin("A", "a")
+        lab.begin("B", "b")
+        lab.hit(["a"], at: 0)
+        lab.end("A")
+        lab.begin("A", "a", number: 2)
+        lab.end("B")
+        lab.begin("B", "b", number: 2)
+        for time: Int64 in [1_000, 4_000] { lab.hit(["a"], at: time) }
+        #expect(lab.deliveries.map(\.hit.time) == [ms(0), ms(4_000)])
+    }
+
     /// A trace ran ahead of the clock, and ended.
     @Test func whatADuckedSessionHeardComesBackFromNowOn() throws {
         var lab = self.lab(Self.policy(.duck, rate: Quota(count: 1, period: .seconds(2), burst: 1)))

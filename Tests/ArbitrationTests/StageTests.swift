@@ -197,6 +197,49 @@ import Testing
             ])
     }
 
+    /// What waits for a group's decision, or for its turn in an order, counts as if the app had had it.
+    @Test(arguments: [GroupMode.exclusive, .ordered])
+    func cooldownCountsWhatWaits(_ mode: GroupMode) {
+        var settings = AppSettings()
+        settings.cooldown = .seconds(2)
+        let free = rule("free", line: 1, priority: 1, group: nil) { $0.presets.any = [NamePattern("tilt")] }
+        let waiting = group(mode) {
+            $0.commitWindow = .milliseconds(350)
+            $0.commitsEagerly = false
+            $0.ackTimeout = .milliseconds(200)
+        }
+        var lab = Lab(
+            Policy(groups: [waiting], rules: [free, rule("all")], apps: [AppID("A"): settings, AppID("B"): settings]))
+        lab.add("B")
+        lab.add("A")
+        lab.addDetector("a.tilt", to: "A", preset: "tilt")
+        lab.addDetector("b.tilt", to: "B", preset: "tilt")
+        lab.hit(["b"], at: 0)
+        lab.hit(["a", "b.tilt"], at: 100)
+        lab.hit(["a.tilt"], at: 400)
+        lab.pass(to: 1_000)
+        lab.hit(["a.tilt"], at: 2_500)
+        let heard = lab.deliveries.filter { $0.id.name == "A" }.map(\.hit.time)
+        #expect(heard == (mode == .ordered ? [ms(100), ms(2_500)] : [ms(400), ms(2_500)]), "\(lab.said)")
+        #expect(lab.said.contains("2 B S3.app-cooldown"), "\(lab.said)")
+    }
+
+    /// Another user's app of the same name is another app.
+    @Test func whatAnAppUsedUpIsNotAnotherUsers() {
+        var settings = AppSettings()
+        settings.quota = Quota(count: 1, period: .seconds(60), burst: 1)
+        var lab = Lab(Policy(rules: [rule("all", group: nil)], everyApp: settings))
+        for (index, user) in [UInt32(7), 8, 7].enumerated() {
+            lab.add("A", AppEntrance(user: user))
+            lab.hit(["a"], at: 1_000 * Int64(index))
+            lab.apps["A"].map { lab.take(.leave($0)) }
+        }
+        #expect(
+            lab.take() == [
+                "1 deliver A a", "1 A S5.sent", "2 deliver A a", "2 A S5.sent", "3 A S3.quota",
+            ])
+    }
+
     @Test func cooldownOfAGroupHoldsBetweenEpisodesNotWithinOne() {
         var lab = Lab(Policy(groups: [group(.broadcast) { $0.cooldown = .seconds(3) }], rules: [rule("all")]))
         lab.add("A")

@@ -40,9 +40,10 @@ struct Chain: Sendable {
     /// Whoever's turn has not come, and whoever has it.
     var rest: [Candidate] { self.order.dropFirst(self.offered).map { self.candidates[$0] } }
 
-    /// Whether it may come to an app whose turn has not come.
-    func isPromised(to app: AppHandle) -> Bool {
-        self.order.dropFirst(self.offered + 1).contains { self.candidates[$0].app == app }
+    /// The app as a candidate whose turn has not come.
+    func waiting(_ app: AppHandle) -> Candidate? {
+        let index = self.order.dropFirst(self.offered + 1).first { self.candidates[$0].app == app }
+        return index.map { self.candidates[$0] }
     }
 
     /// All whom the event was for.

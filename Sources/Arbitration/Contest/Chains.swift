@@ -12,8 +12,10 @@ struct Chains: Sendable {
 
     private func index(of epoch: UInt64) -> Int? { self.chains.firstIndex { $0.epoch == epoch } }
 
-    /// How many of the events may still come to an app.
-    func promised(to app: AppHandle) -> Int { self.chains.count { $0.isPromised(to: app) } }
+    /// Adds what may still come to an app.
+    func addPromised(to app: AppHandle, _ promised: inout Promised) {
+        for chain in self.chains { if let candidate = chain.waiting(app) { promised.add(candidate) } }
+    }
 
     /// Whose time to answer is up first, and when.
     var next: (epoch: UInt64, answerBy: Timestamp)? {
@@ -52,7 +54,7 @@ struct Chains: Sendable {
         for index in self.chains.indices {
             if let (candidate, reason) = self.chains[index].drop(app, { objection($0, others, &$1) }) {
                 dropped.append((candidate, reason, self.chains[index]))
-            } else if self.chains[index].isPromised(to: app) {
+            } else if self.chains[index].waiting(app) != nil {
                 others += 1
             }
         }

@@ -7,8 +7,7 @@ struct Contests: Sendable {
     private(set) var rules: Rulebook
     private(set) var motionTime = Timestamp(microseconds: .min)
     private(set) var arrivalTime = Timestamp(microseconds: .min)
-    /// The last epoch given out.
-    private(set) var lastEpoch: UInt64
+    private(set) var epochs: Epochs
     /// Answers to events that the app did not have, or not any more.
     private(set) var staleAnswers: UInt64 = 0
     private(set) var detectors = Detectors()
@@ -19,7 +18,7 @@ struct Contests: Sendable {
     /// - Parameter epoch: The last epoch that may have been given out before.
     init(_ policy: Policy, epoch: UInt64) {
         self.rules = Rulebook(policy)
-        self.lastEpoch = epoch
+        self.epochs = Epochs(after: epoch)
         self.groups = Groups(policy.groups)
     }
 
@@ -50,12 +49,7 @@ struct Contests: Sendable {
     mutating func advance(to time: Timestamp) { self.motionTime = max(self.motionTime, time) }
 
     /// Gives out none up to this one any more: others may have.
-    mutating func skipEpochs(upTo epoch: UInt64) { self.lastEpoch = max(self.lastEpoch, epoch) }
-
-    private mutating func nextEpoch() -> UInt64 {
-        self.lastEpoch &+= 1
-        return self.lastEpoch
-    }
+    mutating func skipEpochs(upTo epoch: UInt64) { self.epochs.skip(upTo: epoch) }
 
     /// Runs what falls due first, if that is at or before a sample time. Returns whether something did.
     mutating func runNext(
@@ -74,7 +68,7 @@ struct Contests: Sendable {
     // MARK: Apps and detectors
 
     /// Takes in that an app came. What it had used up when it left is still used up.
-    mutating func come(_ app: AppHandle, _ id: AppID) { self.deliveries.open(app, id) }
+    mutating func come(_ app: AppHandle, _ id: AppID, of user: UInt32?) { self.deliveries.open(app, id, of: user) }
 
     /// Takes out an app that left, and its detectors.
     mutating func leave(_ app: AppHandle, _ apps: Apps, into actions: inout [ArbiterAction]) {
@@ -194,7 +188,7 @@ struct Contests: Sendable {
 
     /// When an app may be launched by a push again; `nil`: now, as far as its quota says.
     func wakeQuotaReturns(to app: AppHandle, _ entry: AppEntry, at arrival: Timestamp) -> Timestamp? {
-        let promised = self.promised(to: app, entry, outside: nil)
+        let promised = self.promised(to: app, entry, outside: nil).count
         return self.deliveries.timeToWake(app, entry, promised: promised, at: self.quotaTime(at: arrival)).map {
             arrival + $0
         }
@@ -212,11 +206,12 @@ struct Contests: Sendable {
             self.detectors.passed(hit.detector)
             return self.admit(hit, detector, app, passage, apps, into: &actions)
         }
-        if let epoch = self.detectors.refusesAgain(hit, reason, passage.rule) {
+        let report = app.facts.report
+        if let epoch = self.detectors.refusesAgain(hit, reason, passage.rule, report: report) {
             actions.append(.repeated(detector.app, hit, epoch: epoch, reason))
         } else {
-            let epoch = self.nextEpoch()
-            self.detectors.refused(hit, reason, passage.rule, epoch)
+            let epoch = self.epochs.next()
+            self.detectors.refused(hit, reason, passage.rule, report: report, epoch: epoch)
             actions.append(.verdict(self.refusal(of: hit, detector, app, passage, reason, epoch: epoch)))
         }
         return nil
@@ -228,7 +223,7 @@ struct Contests: Sendable {
         let judgement = self.judge(hit, detector, app)
         let passage = judgement.passage
         if let reason = judgement.reason {
-            return self.refusal(of: hit, detector, app, passage, reason, epoch: self.nextEpoch())
+            return self.refusal(of: hit, detector, app, passage, reason, epoch: self.epochs.next())
         }
         if let group = self.admit(hit, detector, app, passage, apps, into: &actions) {
             self.settle(group, at: hit.time, apps, into: &actions)
@@ -250,11 +245,14 @@ struct Contests: Sendable {
         return judgement
     }
 
-    /// How many events an app may get of what is not decided yet. Of one group it is none that it would get anew.
-    private func promised(to app: AppHandle, _ entry: AppEntry?, outside group: Int?) -> Int {
+    /// What an app may get of what is not decided yet. Of one group it is none that it would get anew.
+    private func promised(to app: AppHandle, _ entry: AppEntry?, outside group: Int?) -> Promised {
         // Nobody else counts them.
-        guard entry?.settings.hasQuota == true else { return 0 }
-        return self.chains.promised(to: app) + self.groups.promised(to: app, outside: group)
+        guard let settings = entry?.settings, settings.isLimited else { return Promised() }
+        var promised = Promised(for: settings)
+        self.chains.addPromised(to: app, &promised)
+        self.groups.addPromised(to: app, outside: group, &promised)
+        return promised
     }
 
     /// The verdict of a hit that does not come to a group.
@@ -279,7 +277,7 @@ struct Contests: Sendable {
                 group, held, detector, app, passage.limits ?? LimitsSeen(), apps, into: &actions)
         }
         // It competes with nobody.
-        let epoch = self.nextEpoch()
+        let epoch = self.epochs.next()
         let reason = self.deliveries.deliver(held, to: detector.app, self.errand(epoch), apps, into: &actions)
         actions.append(.verdict(self.rules.verdict(hit, detector, app, passage, reason, epoch: epoch)))
         return nil
@@ -292,7 +290,7 @@ struct Contests: Sendable {
     ) -> Int? {
         if self.groups[group].episode == nil {
             self.groups.open(
-                group, self.nextEpoch(), generation: self.rules.generation, at: held.hit.time,
+                group, self.epochs.next(), generation: self.rules.generation, at: held.hit.time,
                 arrival: self.arrivalTime)
         }
         guard let epoch = self.groups[group].episode?.epoch else { return nil }
@@ -487,7 +485,7 @@ struct Contests: Sendable {
     mutating func answer(
         _ app: AppHandle, _ epoch: UInt64, _ answer: Answer, _ apps: Apps, into actions: inout [ArbiterAction]
     ) {
-        guard let id = apps.id(of: app), epoch <= self.lastEpoch else {
+        guard let id = apps.id(of: app), epoch <= self.epochs.last else {
             self.staleAnswers &+= 1
             return
         }
@@ -518,7 +516,7 @@ struct Contests: Sendable {
         if isAnswered { return }
         let heirs = self.heirs(of: old, owner, apps)
         if heirs.isEmpty { return }
-        self.groups[group].inherit(Episode(old, epoch: self.nextEpoch(), heirs))
+        self.groups[group].inherit(Episode(old, epoch: self.epochs.next(), heirs))
         self.decide(group, at: self.groups[group].reached(self.motionTime), isEager: false, apps, into: &actions)
     }
 

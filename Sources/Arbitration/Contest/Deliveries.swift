@@ -31,9 +31,9 @@ struct Deliveries: Sendable {
     }
 
     /// Opens the ledger of an app that comes: what it had used up when it left is still used up.
-    mutating func open(_ app: AppHandle, _ id: AppID) {
+    mutating func open(_ app: AppHandle, _ id: AppID, of user: UInt32?) {
         while self.ledgers.count <= app.index { self.ledgers.append(Ledger()) }
-        if !id.isAnonymous, let ledger = self.closed.take(id) { self.ledgers[Int(app.index)] = ledger }
+        if !id.isAnonymous, let ledger = self.closed.take(id, of: user) { self.ledgers[Int(app.index)] = ledger }
     }
 
     /// Closes the ledger of an app that leaves, and keeps it for when the app is back.
@@ -55,9 +55,9 @@ struct Deliveries: Sendable {
 
     /// Why an app may not have an event at a sample time, as far as it has used up what it is given.
     ///
-    /// - Parameter promised: How many events it may get besides, which wait for a decision.
+    /// - Parameter promised: What it may get besides, which waits for a decision.
     func limit(
-        _ app: AppHandle, _ entry: AppEntry, _ terms: DeliveryTerms, promised: Int, at time: Timestamp,
+        _ app: AppHandle, _ entry: AppEntry, _ terms: DeliveryTerms, promised: Promised, at time: Timestamp,
         _ seen: inout LimitsSeen
     ) -> Reason? {
         let index = Int(app.index)
@@ -127,9 +127,9 @@ struct Deliveries: Sendable {
 
     /// Carries all hits of a candidate to it; what became of the first one that could be is the answer.
     ///
-    /// - Parameter promised: How many events the app may get besides, which wait for a decision.
+    /// - Parameter promised: What the app may get besides, which waits for a decision.
     mutating func deliverAll(
-        _ candidate: Candidate, _ errand: Errand, promised: Int, _ apps: Apps, into actions: inout [ArbiterAction]
+        _ candidate: Candidate, _ errand: Errand, promised: Promised, _ apps: Apps, into actions: inout [ArbiterAction]
     ) -> Reason {
         var answer: Reason?
         for held in candidate.hits {
@@ -172,9 +172,10 @@ struct Deliveries: Sendable {
 
     /// What a candidate that had lost can have of its hits, while they are fresh and as far as what it is given goes.
     ///
-    /// - Parameter promised: How many events the app may get besides, which wait for a decision.
+    /// - Parameter promised: What the app may get besides, which waits for a decision.
     func heir(
-        _ candidate: Candidate, promised: Int, at arrival: Timestamp, _ apps: Apps, where isPossible: (HeldHit) -> Bool
+        _ candidate: Candidate, promised: Promised, at arrival: Timestamp, _ apps: Apps,
+        where isPossible: (HeldHit) -> Bool
     ) -> Candidate? {
         guard let app = apps[candidate.app] else { return nil }
         let hits = candidate.hits.filter { held in

@@ -21,6 +21,8 @@ struct DetectorEntry: Sendable {
     fileprivate struct Refused: Sendable {
         var reason: Reason
         var rule: Rule?
+        /// The number of what was said of the app; 0: that is not why.
+        var report: UInt32
         var time: Timestamp
         var epoch: UInt64
     }
@@ -135,15 +137,16 @@ struct Detectors: Sendable {
     mutating func passed(_ detector: DetectorID) { self.entries[Int(detector.index)]?.lastRefusal = nil }
 
     /// Takes in that a hit did not come as far as a group, and has a verdict of this epoch.
-    mutating func refused(_ hit: Hit, _ reason: Reason, _ rule: Rule?, _ epoch: UInt64) {
+    mutating func refused(_ hit: Hit, _ reason: Reason, _ rule: Rule?, report: UInt32, epoch: UInt64) {
         self.entries[Int(hit.detector.index)]?.lastRefusal = DetectorEntry.Refused(
-            reason: reason, rule: rule, time: hit.time, epoch: epoch)
+            reason: reason, rule: rule, report: report, time: hit.time, epoch: epoch)
     }
 
-    /// Takes in a further hit that is refused like the one before; returns the epoch of that. `nil`: it is not.
-    mutating func refusesAgain(_ hit: Hit, _ reason: Reason, _ rule: Rule?) -> UInt64? {
+    /// Takes in a further hit that is refused like the one before, on the word of the same; returns the epoch of that. `nil`: it
+    /// is not.
+    mutating func refusesAgain(_ hit: Hit, _ reason: Reason, _ rule: Rule?, report: UInt32) -> UInt64? {
         guard let last = self[hit.detector]?.lastRefusal, last.reason == reason, last.rule === rule,
-            hit.time - last.time < Self.refusalQuiet
+            last.report == report, hit.time - last.time < Self.refusalQuiet
         else { return nil }
         self.entries[Int(hit.detector.index)]?.lastRefusal?.time = hit.time
         return last.epoch

@@ -41,7 +41,7 @@ struct Foresight {
                 // The cooldown of the group is over, or there would be no episode.
                 var seen = LimitsSeen()
                 let reason = self.deliveries.limit(
-                    detector.app, app, rule.terms, promised: 0, at: self.motionTime, &seen)
+                    detector.app, app, rule.terms, promised: Promised(), at: self.motionTime, &seen)
                 if reason == nil || seen.until ?? end < end { best = rule.strength }
             }
             // How strong the motion is decides whether this rule or a later one is it.

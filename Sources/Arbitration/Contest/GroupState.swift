@@ -54,9 +54,10 @@ struct GroupState: Sendable {
         return position < 0 ? nil : position
     }
 
-    /// Whether an app may get what is not decided yet.
-    func isPromised(to app: AppHandle) -> Bool {
-        self.episode?.isCollecting == true && self.position(of: app) != nil
+    /// The app as a candidate of what is not decided yet.
+    func waiting(_ app: AppHandle) -> Candidate? {
+        guard let position = self.position(of: app), self.episode?.isCollecting == true else { return nil }
+        return self.episode?.candidates[position]
     }
 
     /// The sample time that it has come to: its last hit may be ahead of the motion that has passed for all.
@@ -181,8 +182,8 @@ struct GroupState: Sendable {
         let aging = self.episode?.configuration.aging
         return Rank(
             strength: .min, bonus: aging?.bonus(after: standing.denials) ?? 0, specificity: -.infinity,
-            intensity: -.infinity, state: app.facts.state, lastUsed: app.facts.lastUsed, lastWin: standing.lastWin,
-            order: app.order)
+            intensity: -.infinity, state: app.facts.state, lastUsed: app.facts.lastUsed,
+            lastWin: max(standing.lastWin, app.since), order: app.order)
     }
 
     private mutating func append(_ candidate: Candidate, _ outcome: Reason? = nil) -> Int {

@@ -54,12 +54,12 @@ struct Groups: Sendable {
         }
     }
 
-    /// In how many groups but one an app may get what is not decided yet.
-    func promised(to app: AppHandle, outside group: Int?) -> Int {
+    /// Adds what an app may get of groups but one.
+    func addPromised(to app: AppHandle, outside group: Int?, _ promised: inout Promised) {
         // A loop looks at the groups, and copies none.
-        var count = 0
-        for index in self.active where index != group && self.states[index].isPromised(to: app) { count += 1 }
-        return count
+        for index in self.active where index != group {
+            if let candidate = self.states[index].waiting(app) { promised.add(candidate) }
+        }
     }
 
     /// Opens an episode of a group with its first hit.
@@ -144,7 +144,7 @@ struct Groups: Sendable {
             else { continue }
             if let (candidate, reason) = self.states[group].drop(app, entry, { objection($0, others, &$1) }) {
                 dropped.append((candidate, reason, epoch, generation))
-            } else if self.states[group].isPromised(to: app) {
+            } else if self.states[group].waiting(app) != nil {
                 others += 1
             }
         }

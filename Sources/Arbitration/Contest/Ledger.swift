@@ -17,30 +17,42 @@ struct Ledger: Sendable {
             && (self.lastEvent.map { $0 + settings.cooldown <= now } ?? true)
     }
 
+    /// The time for which events are looked at, and taken: none before what was decided last.
+    private func eventTime(_ time: Timestamp) -> Timestamp { max(time, self.lastEvent ?? time) }
+    /// The same for launches.
+    private func wakeTime(_ time: Timestamp) -> Timestamp { max(self.eventTime(time), self.lastWake ?? time) }
+
     /// Why an app may not have an event, as far as it has used up what it is given: S3 without the group. Of what a group
     /// decides the motion may be older than the app's last event.
     ///
-    /// - Parameter promised: How many events it may get besides, which wait for a decision.
+    /// - Parameter promised: What it may get besides, which waits for a decision.
     func limit(
-        _ settings: AppSettings, _ state: AppState, _ terms: DeliveryTerms, promised: Int, at time: Timestamp,
+        _ settings: AppSettings, _ state: AppState, _ terms: DeliveryTerms, promised: Promised, at time: Timestamp,
         _ seen: inout LimitsSeen
     ) -> Reason? {
-        let now = max(time, self.lastEvent ?? time)
         if let quota = settings.quota {
+            let now = self.eventTime(time)
             seen.burst = quota.burst
-            let tokens = max(0, self.events.tokens(of: quota, at: now) - promised)
+            let tokens = max(0, self.events.tokens(of: quota, at: now) - promised.count)
             seen.tokens = tokens
             guard tokens > 0 else {
-                seen.until = self.events.nextToken(of: quota, at: now, besides: promised)
+                seen.until = self.events.nextToken(of: quota, at: now, besides: promised.count)
                 return .quota
             }
         }
-        if let reason = self.wakeLimit(settings, state, terms, promised: promised, at: time, &seen) { return reason }
-        if let last = self.lastEvent, max(time - last, last - time) < settings.cooldown {
-            seen.until = last + settings.cooldown
-            return .appCooldown
+        if let reason = self.wakeLimit(settings, state, terms, promised: promised.count, at: time, &seen) {
+            return reason
         }
-        return nil
+        guard let until = self.cooldownEnds(settings.cooldown, promised, around: time) else { return nil }
+        seen.until = until
+        return .appCooldown
+    }
+
+    /// When the cooldowns are over that a time falls into, of what the app had and of what it may still get.
+    private func cooldownEnds(_ cooldown: TimeSpan, _ promised: Promised, around time: Timestamp) -> Timestamp? {
+        let waiting = promised.cooldownEnds(cooldown, around: time)
+        guard let last = self.lastEvent, last.isWithin(cooldown, of: time) else { return waiting }
+        return max(last + cooldown, waiting ?? last)
     }
 
     /// The same as far as only launches go: what an app that is there is not asked.
@@ -57,7 +69,7 @@ struct Ledger: Sendable {
 
     /// Takes an event from what the app is given, at the time for which `limit` found it there.
     mutating func spend(_ settings: AppSettings, isWake: Bool, at time: Timestamp) {
-        let now = max(time, self.lastEvent ?? time)
+        let now = self.eventTime(time)
         if let quota = settings.quota { self.events.spend(quota, at: now) }
         if isWake { self.spendWake(settings, at: now) }
         self.lastEvent = now
@@ -69,11 +81,6 @@ struct Ledger: Sendable {
         let now = self.wakeTime(time)
         self.wakes.spend(quota, at: now)
         self.lastWake = now
-    }
-
-    /// The time for which launches are looked at, and taken: none before what was decided last.
-    private func wakeTime(_ time: Timestamp) -> Timestamp {
-        max(time, self.lastEvent ?? time, self.lastWake ?? time)
     }
 
     /// How long until the app may be launched again; `nil`: now.

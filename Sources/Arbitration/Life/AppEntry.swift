@@ -5,6 +5,8 @@ struct AppEntry: Sendable {
     let id: AppID
     /// Rises with each registration: the last word in every comparison.
     let order: UInt64
+    /// What had been decided last when it came; 0: nothing. It has waited no longer, so that leaving and coming back gains nothing.
+    let since: UInt64
     /// The modes that its app file asks for.
     private(set) var declared: WordSet<BackgroundMode>
     /// Its app file says that it is at work in audio while its player plays.
@@ -18,9 +20,10 @@ struct AppEntry: Sendable {
     private(set) var settings: AppSettings
 
     /// - Parameter settings: What policy gives an app of this name.
-    init(_ id: AppID, order: UInt64, _ entrance: AppEntrance, _ settings: AppSettings) {
+    init(_ id: AppID, order: UInt64, since: UInt64, _ entrance: AppEntrance, _ settings: AppSettings) {
         self.id = id
         self.order = order
+        self.since = since
         self.declared = entrance.declared
         self.hasPlayer = entrance.hasPlayer
         self.isConnected = entrance.isConnected

@@ -66,13 +66,15 @@ struct Apps: Sendable {
 
     /// Adds an app. The handle must be free.
     ///
-    /// - Parameter settings: What policy gives an app of this name.
+    /// - Parameters:
+    ///   - since: The epoch of what had been decided last; 0: nothing.
+    ///   - settings: What policy gives an app of this name.
     mutating func add(
-        _ app: AppHandle, _ id: AppID, order: UInt64, _ entrance: AppEntrance, _ settings: AppSettings,
+        _ app: AppHandle, _ id: AppID, order: UInt64, since: UInt64, _ entrance: AppEntrance, _ settings: AppSettings,
         at arrival: Timestamp, into actions: inout [ArbiterAction]
     ) -> Reach? {
         while self.entries.count <= app.index { self.entries.append(nil) }
-        self.entries[Int(app.index)] = AppEntry(id, order: order, entrance, settings)
+        self.entries[Int(app.index)] = AppEntry(id, order: order, since: since, entrance, settings)
         self.lives[app] = AppLife(at: arrival)
         if let state = entrance.told { self.lives.tell(app, state) }
         // Who comes because it was launched has that to do. It is nowhere yet, so its state stays what it is.
@@ -107,7 +109,10 @@ struct Apps: Sendable {
     }
 
     /// Forgets an app, whose number may be used again.
-    mutating func forget(_ app: AppHandle) { self.entries[Int(app.index)] = nil }
+    mutating func forget(_ app: AppHandle) {
+        self.entries[Int(app.index)] = nil
+        self.sessions.forget(app)
+    }
 
     /// Takes in what policy gives an app of this name. Returns whether it has something else now.
     mutating func grant(_ settings: AppSettings, to app: AppHandle) -> Bool {

@@ -38,8 +38,8 @@ package struct AppSettings: Hashable, Sendable {
     /// Whether an assertion that is begun in the background has a budget of its own.
     package var allowsRenewal = false
     package var wakeQuota: Quota?
-    /// Whether its events are counted.
-    var hasQuota: Bool { self.quota != nil || self.wakeQuota != nil }
+    /// Whether there is something that its events are counted for, or compared with.
+    var isLimited: Bool { self.quota != nil || self.wakeQuota != nil || self.cooldown > .zero }
     /// How long it may take to come up and to answer, or to register for a task, when it is launched.
     package var wakeTimeout = TimeSpan.seconds(10)
     /// Whether it may have other apps launched.

@@ -62,8 +62,6 @@ package struct Sessions: Sendable {
         var request: SessionRequest
         /// What the app was last told.
         var told: SessionStanding?
-        /// The events it got while it was ducked.
-        var events = TokenBucket()
     }
 
     /// In the order in which they began.
@@ -71,6 +69,8 @@ package struct Sessions: Sendable {
     /// In the order in which they asked.
     private var waiting: [Entry] = []
     private var isLocked = false
+    /// The events that apps got while they were ducked: with many sessions, or a new one, an app hears no more than with one.
+    private var events: [AppHandle: TokenBucket] = [:]
 
     /// Each is weighed against each.
     package static let most = 128
@@ -183,24 +183,21 @@ package struct Sessions: Sendable {
     /// Whether a ducked session may have one more event now.
     private func mayHear(_ key: SessionKey, at time: Timestamp) -> Bool {
         guard let entry = self.entry(key), let quota = entry.told?.ducked?.cell.ducking?.events else { return true }
-        return entry.events.tokens(of: quota, at: time) > 0
+        return self.events[entry.key.app]?.tokens(of: quota, at: time) ?? quota.burst > 0
     }
 
-    /// Counts an event for a session that is ducked, and for the others of its app that could have had it: with many sessions
-    /// an app hears no more than with one.
+    /// Counts an event for the app of a session that is ducked.
     mutating func spend(_ key: SessionKey, at time: Timestamp) {
-        guard self.entry(key)?.told?.ducked?.cell.ducking?.events != nil else { return }
-        for index in self.begun.indices where self.begun[index].key.app == key.app {
-            guard let quota = self.begun[index].told?.ducked?.cell.ducking?.events,
-                self.begun[index].events.tokens(of: quota, at: time) > 0
-            else { continue }
-            self.begun[index].events.spend(quota, at: time)
-        }
+        guard let quota = self.entry(key)?.told?.ducked?.cell.ducking?.events else { return }
+        self.events[key.app, default: TokenBucket()].spend(quota, at: time)
     }
+
+    /// Forgets what an app had, whose number may be used again.
+    mutating func forget(_ app: AppHandle) { self.events[app] = nil }
 
     /// Goes on from a sample time that is earlier than the last.
     mutating func rewind(from last: Timestamp, to now: Timestamp) {
-        for index in self.begun.indices { self.begun[index].events.rewind(from: last, to: now) }
+        for app in self.events.keys { self.events[app]?.rewind(from: last, to: now) }
     }
 
     // MARK: Settling

@@ -1,0 +1,31 @@
+import Motion
+
+/// What an app may still get of what is not decided yet. Limits count it as if the app had it.
+struct Promised: Sendable {
+    /// How many events, one for each decision.
+    private(set) var count = 0
+    /// The sample times of the hits that wait, for an app that has a cooldown.
+    private var times: [Timestamp] = []
+    private let keepsTimes: Bool
+
+    /// Nothing.
+    init() { self.keepsTimes = false }
+
+    init(for settings: AppSettings) { self.keepsTimes = settings.cooldown > .zero }
+
+    /// Takes in what the app waits for as a candidate.
+    mutating func add(_ candidate: Candidate) {
+        self.count += 1
+        if self.keepsTimes { self.times += candidate.hits.map(\.hit.time) }
+    }
+
+    /// When a cooldown is over at the latest that one of the hits would begin, and that a time falls into.
+    func cooldownEnds(_ cooldown: TimeSpan, around time: Timestamp) -> Timestamp? {
+        self.times.filter { $0.isWithin(cooldown, of: time) }.max().map { $0 + cooldown }
+    }
+}
+
+extension Timestamp {
+    /// Whether two times, whichever is earlier, are less than a span apart.
+    func isWithin(_ span: TimeSpan, of other: Timestamp) -> Bool { max(self - other, other - self) < span }
+}
