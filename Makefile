@@ -18,7 +18,8 @@ UNPROFILED = -c release --static-swift-stdlib -Xswiftc -Xfrontend -Xswiftc -func
 # How often the parts of these functions run, which the compiler is told, too; the same page says what for. Of a function that was changed since
 # it takes no notice. `make profile` counts anew.
 PROFILE = Sources/jostle-brokerd/event.profile
-PROFILE_DATA = $(abspath $(SCRATCH))/event.profdata
+# Its name says what is in the two files: SwiftPM does not look into what a flag names, and builds anew what has other flags.
+PROFILE_DATA := $(abspath $(SCRATCH))/event-$(shell cat $(ORDER) $(PROFILE) | sha256sum | cut -c 1-12).profdata
 RELEASE = $(UNPROFILED) -Xswiftc -Xfrontend -Xswiftc -ir-profile-use=$(PROFILE_DATA)
 # Where the compiler's own tools are.
 TOOLCHAIN = $(shell $(SWIFT) -print-target-info | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
