@@ -44,6 +44,13 @@ package struct Tasks: Sendable {
     /// Those of all apps, by app.
     package var all: [AppTasks] { self.handles.keys.sorted().compactMap { self[$0] } }
 
+    /// Whose tasks a user means by the name of an app: if he has such an app, his own.
+    package func owners(of app: String, for user: UInt32) -> [TaskOwner] {
+        let owners = self.all.map(\.owner).filter { $0.app.name == app }
+        let own = owners.filter { $0.user == user }
+        return own.isEmpty ? owners : own
+    }
+
     // MARK: What waits
 
     package mutating func submit(

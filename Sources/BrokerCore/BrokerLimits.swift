@@ -81,6 +81,8 @@ package struct BrokerLimits: Equatable, Sendable {
             "condition-bytes": UInt64(self.conditionBytes),
             "condition-bytes-per-user": UInt64(self.shares(of: self.conditionBytes).share),
             "condition-bytes-per-call": UInt64(self.conditionBytesPerCall),
+            "sensors": UInt64(SensorPlaces.shares.limit),
+            "sensors-per-user": UInt64(SensorPlaces.shares.share),
             "operations-per-sensor-per-user": UInt64(self.shares(of: self.operationsPerSensor).share),
             "stateful-per-sensor-per-user": UInt64(self.shares(of: self.statefulPerSensor).share),
             "paces-per-user": UInt64(self.shares(of: DetectionLimits.paces).share),

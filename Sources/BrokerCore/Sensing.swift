@@ -13,6 +13,7 @@ package struct Sensing {
     /// How long samples may be held back so that several travel together.
     private let batchLatency: TimeSpan
     private var streams: [SensorStream] = []
+    private var places = SensorPlaces()
     private var detectors = DetectorTable()
     /// Looks that the detectors' rests let through, of each app.
     private var hits = AppTable<UInt64>()
@@ -95,23 +96,13 @@ package struct Sensing {
     }
 
     /// What of the past the contest asks for. Lent for one input: while it is held, the streams do not change.
-    var memory: Memory { Memory(streams: self.streams, detectors: self.detectors) }
-
-    struct Memory {
-        fileprivate let streams: [SensorStream]
-        fileprivate let detectors: DetectorTable
-
-        /// When the condition of a detector was last true.
-        func lastTrue(_ detector: DetectorID) -> Timestamp? {
-            guard let owner = self.detectors[detector] else { return nil }
-            return self.streams.first { $0.name == owner.sensor }?.engine.status(of: detector)?.lastTrue
-        }
-    }
+    var memory: MotionMemory { MotionMemory(self.streams, self.detectors) }
 
     /// What detectors may cost on each sensor, and who has it.
     var usage: [LimitUsage] {
         // By index: handing each stream to a closure would copy it.
-        self.streams.indices.flatMap { self.streams[$0].costs.usage(of: self.streams[$0].name) }
+        [self.places.usage]
+            + self.streams.indices.flatMap { self.streams[$0].costs.usage(of: self.streams[$0].name) }
             + (self.clips.map { [$0.usage] } ?? [])
     }
 
@@ -275,6 +266,7 @@ package struct Sensing {
     }
 
     private func crossedLimit(on sensors: [String], of payer: UInt32) -> Refusal? {
+        if let refusal = self.places.refusal(of: self.sensorCount(of: payer), to: payer) { return refusal }
         for sensor in sensors {
             guard let overrun = self.index(of: sensor).flatMap({ self.streams[$0].costs.overrun(of: payer) })
             else { continue }
@@ -306,6 +298,11 @@ package struct Sensing {
     /// Books what a user has by now.
     private mutating func book(_ sensor: String, _ payer: UInt32) {
         if let stream = self.index(of: sensor) { self.streams[stream].costs.book(payer) }
+        self.places.book(self.sensorCount(of: payer), for: payer)
+    }
+
+    private func sensorCount(of payer: UInt32) -> Int {
+        self.streams.indices.count { !self.streams[$0].costs.isEmpty(for: payer) }
     }
 
     // MARK: Sensors

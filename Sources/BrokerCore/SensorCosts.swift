@@ -38,7 +38,10 @@ struct SensorCosts {
     }
 
     /// Nothing is counted here.
-    var isEmpty: Bool { self.censuses.keys.allSatisfy { self.counts(of: $0).paces == 0 } }
+    var isEmpty: Bool { self.censuses.keys.allSatisfy { self.isEmpty(for: $0) } }
+
+    /// Nothing of a user is.
+    func isEmpty(for user: UInt32) -> Bool { self.counts(of: user).paces == 0 }
 
     mutating func add(_ detector: CompiledDetector, for user: UInt32) {
         self.censuses[user, default: FeatureCensus()].add(detector)

@@ -98,7 +98,7 @@ package enum Viewer: Sendable {
     }
 
     /// Whether nothing is kept from it.
-    var seesAll: Bool { if case .user(0) = self { true } else { false } }
+    package var seesAll: Bool { if case .user(0) = self { true } else { false } }
 
     /// Whether it may see what concerns an app of a user, as it was registered then.
     func sees(_ id: AppID, of user: UInt32, _ registration: UInt64) -> Bool {

@@ -22,6 +22,18 @@ package struct DurableApp: Equatable, Sendable {
         self.modes = modes
         self.detectors = detectors
     }
+
+    /// What there is for good when an app registered before the disk said that there was this: both, if it is the same app.
+    ///
+    /// - Parameter withdrawn: The names of what it has removed meanwhile.
+    package func joined(by later: DurableApp, without withdrawn: Set<String>) -> DurableApp {
+        guard self.binding.mismatch(of: later.binding) == nil else { return self }
+        let names = withdrawn.union(later.detectors.map(\.name))
+        let kept = self.detectors.filter { !names.contains($0.name) }
+        return DurableApp(
+            self.id, self.binding.strengthened(by: later.binding), usage: later.usage, modes: later.modes,
+            detectors: (kept + later.detectors).sorted { $0.name < $1.name })
+    }
 }
 
 /// What is to be done to the durable apps on the disk: the last word on each.

@@ -11,6 +11,7 @@ extension JournalQuery {
             conditions.append(condition)
             numbers.append(number)
         }
+        add("v.user = ?", self.user.map { Int64($0) })
         add("v.epoch = ?", self.epoch.map { Int64(clamping: $0) })
         add(
             "EXISTS (SELECT 1 FROM event e WHERE e.app = v.app AND e.sequence = ? AND e.epoch = v.epoch AND e.run = v.run)",

@@ -12,6 +12,8 @@ package struct JournalQuery: Sendable {
 
     package var epoch: UInt64?
     package var app: AppID?
+    /// Only those of a user's apps: another user's may have the same name.
+    package var user: UInt32?
     /// Only those of which the app got the event under this number of its own.
     package var sequence: UInt64?
     /// From and to when, in µs of the wall clock, both included.
@@ -27,11 +29,12 @@ package struct JournalQuery: Sendable {
     package static let mostVerdicts = 4_096
 
     package init(
-        epoch: UInt64? = nil, app: AppID? = nil, sequence: UInt64? = nil, since: Int64? = nil, until: Int64? = nil,
-        after: Int64? = nil, keeping end: End = .newest, limit: Int = JournalQuery.mostVerdicts
+        epoch: UInt64? = nil, app: AppID? = nil, user: UInt32? = nil, sequence: UInt64? = nil, since: Int64? = nil,
+        until: Int64? = nil, after: Int64? = nil, keeping end: End = .newest, limit: Int = JournalQuery.mostVerdicts
     ) {
         self.epoch = epoch
         self.app = app
+        self.user = user
         self.sequence = sequence
         self.since = since
         self.until = until

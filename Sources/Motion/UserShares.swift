@@ -32,7 +32,7 @@ package struct UserShares: Equatable, Sendable {
 
     /// How much more a user may take now.
     package func room(for user: UInt32) -> Int {
-        if user == Self.root { return self.limit - self.taken }
+        if user == Self.root { return max(0, self.limit - self.taken) }
         let held = self.held(by: user)
         let left = self.limit - self.reserve - (self.taken - held)
         return max(0, left / 2 - held)
@@ -41,11 +41,15 @@ package struct UserShares: Equatable, Sendable {
     /// Takes an amount for a user, all of it or nothing. Returns false when that is more than the user may take.
     package mutating func take(_ amount: Int, for user: UInt32) -> Bool {
         guard amount >= 0, amount <= self.room(for: user) else { return false }
-        if amount > 0 {
-            self.taken += amount
-            self.holdings[user, default: 0] += amount
-        }
+        self.add(amount, for: user)
         return true
+    }
+
+    /// Books an amount, room or not.
+    mutating func add(_ amount: Int, for user: UInt32) {
+        guard amount > 0 else { return }
+        self.taken += amount
+        self.holdings[user, default: 0] += amount
     }
 
     /// Gives back what a user took.

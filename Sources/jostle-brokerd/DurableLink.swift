@@ -14,10 +14,14 @@ final class DurableLink {
     private var apps: [AppID: DurableApp] = [:]
     /// What was forgotten before the disk said what it had; `nil`: it has said so.
     private var forgotten: Set<AppID>? = []
+    /// What apps removed before that.
+    private var withdrawn: [AppID: Set<String>] = [:]
     /// Who waits for which change to be on the disk, in order.
     private var commits: [(number: UInt64, done: (BusError?) -> Void)] = []
     /// The number of the last change.
     private var lastCommit: UInt64 = 0
+    /// The last of which the disk said that it has it.
+    private var committed: UInt64 = 0
 
     /// - Parameter store: `nil` when nothing is kept on the disk.
     init(_ service: BrokerService, _ store: Store?) {
@@ -81,6 +85,7 @@ final class DurableLink {
 
     func remove(_ names: [String], of client: Client, then done: @escaping (BusError?) -> Void) {
         guard var app = self.apps[client.app] else { return done(nil) }
+        if self.forgotten != nil { self.withdrawn[client.app, default: []].formUnion(names) }
         app.detectors.removeAll { names.contains($0.name) }
         self.set(client.app, to: app, then: done)
     }
@@ -121,15 +126,15 @@ final class DurableLink {
         let old = self.apps[id]
         if old != app {
             self.apps[id] = app
-            if app == nil { self.forgotten?.insert(id) } else { self.forgotten?.remove(id) }
+            if app == nil { self.forgotten?.insert(id) }
             if let file = self.service.links.clients[id]?.file, old?.detectors != app?.detectors {
                 self.service.links.appFiles.install(file)
             }
             self.lastCommit = store.set(id, to: app)
-        } else if self.commits.isEmpty {
+        } else if self.lastCommit <= self.committed {
             return done(nil)
         }
-        // The same as before may not be on the disk yet.
+        // The same as before may not be on the disk yet, also when somebody was told so.
         self.commits.append((self.lastCommit, done))
     }
 
@@ -141,6 +146,7 @@ final class DurableLink {
 
     /// Changes up to this one are on the disk.
     func committed(upTo number: UInt64) {
+        self.committed = max(self.committed, number)
         let ready = self.commits.prefix { $0.number <= number }
         self.commits.removeFirst(ready.count)
         for commit in ready { commit.done(nil) }
@@ -153,13 +159,19 @@ final class DurableLink {
         for commit in waiting { commit.done(.failed("this is not on the disk yet: \(why)")) }
     }
 
-    /// Takes in what was registered for good before us. What has changed since counts.
+    /// Takes in what was registered for good before us. What has changed since counts; but whoever came while it was not known whose
+    /// a name is gets it only if it is his.
     func restore(_ apps: [DurableApp]) {
         if !apps.isEmpty { self.service.log.info("\(apps.count) apps are durable") }
         self.apps.reserveCapacity(apps.count)
-        for app in apps where self.apps[app.id] == nil && self.forgotten?.contains(app.id) != true {
-            self.apps[app.id] = app
+        for app in apps where self.forgotten?.contains(app.id) != true {
+            guard let later = self.apps[app.id] else {
+                self.apps[app.id] = app
+                continue
+            }
+            self.set(app.id, to: app.joined(by: later, without: self.withdrawn[app.id] ?? [])) { _ in }
         }
         self.forgotten = nil
+        self.withdrawn = [:]
     }
 }

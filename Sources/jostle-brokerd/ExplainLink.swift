@@ -79,8 +79,8 @@ final class ExplainLink {
         switch query.event {
         case .epoch(let epoch):
             return self.askJournal(JournalQuery(epoch: epoch), for: query.viewer, call, then: then)
-        case .last: wanted = JournalQuery(app: query.app?.id, limit: Self.newest)
-        case .sequence(let sequence): wanted = JournalQuery(app: query.app?.id, sequence: sequence, limit: Self.newest)
+        case .last: wanted = Self.newest(of: query.app, for: query.viewer)
+        case .sequence(let sequence): wanted = Self.newest(of: query.app, sequence, for: query.viewer)
         }
         self.askJournal(wanted, for: query.viewer, call) { [weak self] records in
             guard let self, let last = records.last(where: { query.concerns($0) }) else { return then([]) }
@@ -88,8 +88,11 @@ final class ExplainLink {
         }
     }
 
-    /// How many of the newest are looked through for one that the caller may see.
-    private static let newest = 256
+    /// The newest, looked through for one that the caller may see.
+    private static func newest(of app: AppReference?, _ sequence: UInt64? = nil, for viewer: Viewer) -> JournalQuery {
+        let user = viewer.seesAll ? app?.user : viewer.user
+        return JournalQuery(app: app?.id, user: user, sequence: sequence, limit: 256)
+    }
 
     /// Asks for a call what it is about. The disk answers many at once; each goes on in its caller's turn.
     private func askJournal(
@@ -143,7 +146,7 @@ final class ExplainLink {
             // Launches are counted from the start of the broker; the journal remembers longer.
             guard answer.tally.launches.begun == 0, !app.id.isAnonymous else { return call.reply(answer.options) }
             let query = VerdictQuery(.last, of: app, for: viewer)
-            self.askJournal(JournalQuery(app: app.id, limit: Self.newest), for: viewer, call) { records in
+            self.askJournal(Self.newest(of: app, for: viewer), for: viewer, call) { records in
                 var answer = answer
                 // A launch of this run, which may merely wait, hides none that failed before.
                 let last = records.last {

@@ -176,6 +176,9 @@ final class HistoryLink {
     /// Notes what did not come of sensors since it was noted last.
     private func noteLosses() {
         guard self.store != nil else { return }
+        // Of sensors that are forgotten, nothing is kept: their names may be anything.
+        var sensors: [String: SensorNotes] = [:]
+        defer { self.sensors = sensors }
         for stream in self.service.core.sensing.sensors {
             var notes = self.sensors[stream.name] ?? SensorNotes()
             func note(_ kind: JournalChange.Kind, _ count: UInt64, _ known: inout UInt64) {
@@ -186,7 +189,7 @@ final class HistoryLink {
             }
             note(.lost, stream.lost, &notes.lost)
             note(.gaps, stream.gaps, &notes.gaps)
-            self.sensors[stream.name] = notes
+            sensors[stream.name] = notes
         }
     }
 

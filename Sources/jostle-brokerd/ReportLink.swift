@@ -272,9 +272,11 @@ final class ReportLink {
             [AppState.foreground, .inactive, .background, .suspended].map(\.name) + ["auto", Self.terminated]
         _ = try GivenWord.read(word, "state", among: words) { $0 }
         let state = AppState.allCases.first { $0.name == word }
-        self.ifReporter(call) { [weak self] _, _ in
+        self.ifReporter(call) { [weak self] _, reporter in
             guard let self else { return }
-            if word == Self.terminated { return self.service.links.tasks.terminate(name, call) }
+            if word == Self.terminated {
+                return self.service.links.tasks.terminate(name, for: reporter.user, call)
+            }
             guard let client = self.service.links.clients.registered(app: name) else {
                 let shown = "'\(printable(name))'"
                 let isDead = self.service.links.clients[AppID(name)] != nil

@@ -130,9 +130,10 @@ final class TaskLink {
 
     /// Runs a task at once, to try it. For whoever may say what state apps are in.
     func run(_ app: String, _ identifier: String, _ call: MethodCall) {
-        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) { [weak self] _, _ in
+        self.service.authority.ifReporter(among: self.service.core.arbiter.policy.reporters, call) {
+            [weak self] user, _ in
             guard let self else { return }
-            guard let owner = self.taskOwners(app).first else {
+            guard let owner = self.taskOwners(app, for: user).first else {
                 return call.fail(.notFound("no task of '\(printable(app))' waits"))
             }
             do throws(Refusal) {
@@ -145,8 +146,10 @@ final class TaskLink {
     }
 
     /// The user of an app ended it, and will not have it do anything until he opens it again.
-    func terminate(_ app: String, _ call: MethodCall) {
-        var owners = self.taskOwners(app)
+    ///
+    /// - Parameter user: Who says so.
+    func terminate(_ app: String, for user: UInt32, _ call: MethodCall) {
+        var owners = self.taskOwners(app, for: user)
         let client = self.service.links.clients.registered(app: app) ?? self.service.links.clients[AppID(app)]
         if owners.isEmpty, let owner = client?.appState?.owner { owners = [owner] }
         guard !owners.isEmpty else { return call.fail(.notFound("there is no app '\(printable(app))'")) }
@@ -157,14 +160,14 @@ final class TaskLink {
         call.reply()
     }
 
-    /// Whose tasks somebody means by the id of an app, or by its unique name.
-    private func taskOwners(_ app: String) -> [TaskOwner] {
+    /// Whose tasks a user means by the id of an app, or by its unique name.
+    private func taskOwners(_ app: String, for user: UInt32) -> [TaskOwner] {
         if let client = self.service.links.clients.registered(app: app),
             let owner = client.appState?.owner
         {
             return [owner]
         }
-        return self.service.core.work.tasks.all.map(\.owner).filter { $0.app.name == app }
+        return self.service.core.work.tasks.owners(of: app, for: user)
     }
 
     // MARK: What there is to see

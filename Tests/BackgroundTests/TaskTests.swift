@@ -529,6 +529,20 @@ struct TaskBoard {
         #expect(board.take() == ["A opened", "launch A sync", "run A sync #1"])
     }
 
+    /// Of two users' apps of one name each means his own; who has none speaks of all.
+    @Test func whoseTasksAreMeant() {
+        var board = TaskBoard()
+        let owners = [UInt32(1_000), 1_001].map { TaskOwner(AppID("A"), user: $0) }
+        for owner in owners {
+            let declared = board.declared
+            _ = board.change(0) {
+                $0.submit(TaskRequest("sync", .refresh), of: owner, declared, at: $1, $2, into: &$3)
+            }
+        }
+        #expect(board.tasks.owners(of: "A", for: 1_001) == [owners[1]])
+        #expect(board.tasks.owners(of: "A", for: 0) == owners && board.tasks.owners(of: "B", for: 1_001).isEmpty)
+    }
+
     /// The disk tells that it was terminated after its user has opened it again.
     @Test func whoWasOpenedSinceIsNotTerminated() {
         var board = TaskBoard()

@@ -84,6 +84,49 @@ import Testing
         #expect(throws: Refusal.self) { try bench.add(third, Self.detector("b", "mean(y, 1s) > 1g")) }
     }
 
+    /// A name that no sensor has may be one's that comes, and has an engine: so there are not any number of them.
+    @Test func sensorsHaveALimitForEachUser() throws {
+        func light(_ index: Int) -> DetectorRequest {
+            var request = Self.detector("\(index)", "lux > 1lx")
+            request.options["sensor"] = .text("light-\(index)")
+            return request
+        }
+        var bench = Bench()
+        let apps = try (0..<3).map {
+            try bench.register(UInt32($0), "org.example.A\($0)", user: [1_000, 1_000, 1_001][$0])
+        }
+        let share = SensorPlaces.shares.share
+        for index in 0..<share { _ = try bench.add(apps[index % 2], light(index)) }
+        for app in apps.prefix(2) {
+            let refusal = #expect(throws: Refusal.self) { try bench.add(app, light(share)) }
+            guard case .noRoom("sensors-per-user", UInt64(share), _) = refusal else {
+                Issue.record("refused by \(String(describing: refusal))")
+                return
+            }
+        }
+        #expect(bench.core.sensing.sensors.count == share + 1)
+        // One on a sensor that the user has costs nothing more, and another user has a share of his own.
+        _ = try bench.add(apps[1], light(0))
+        _ = try bench.add(apps[2], light(share))
+        // All or nothing, also within a call.
+        let calls = (share..<2 * share).map(light)
+        #expect(throws: Refusal.self) {
+            try bench.core.addDetectors(apps[2], calls, at: bench.now, &bench.actions)
+        }
+        #expect(bench.core.sensing.sensors.count == share + 2)
+        bench.leave(apps[2])
+        while bench.isCleaningDue { bench.clean() }
+        // What is removed makes room, and is forgotten.
+        try bench.remove(apps[0], ["0"])
+        #expect(throws: Refusal.self) { try bench.add(apps[0], light(share)) }
+        try bench.remove(apps[1], ["0"])
+        _ = try bench.add(apps[0], light(share))
+        for app in apps.prefix(2) { bench.leave(app) }
+        while bench.isCleaningDue { bench.clean() }
+        #expect(bench.core.sensing.sensors.map(\.name) == ["accelerometer"])
+        #expect(bench.core.usage.first { $0.name == "sensors" }?.held == 0)
+    }
+
     /// The sensor's channels are other than thought, so its detectors are compiled anew and counted anew.
     @Test func aSensorThatAppearsKeepsTheCountsRight() throws {
         var limits = BrokerLimits()

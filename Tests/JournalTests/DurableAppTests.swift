@@ -34,6 +34,22 @@ import Testing
         return found[0]
     }
 
+    /// An app registered before the disk said what there was.
+    @Test func whatIsOnTheDiskJoinsWhatCameBefore() {
+        let old = Self.app("org.example.A", .unit, detectors: Self.detectors)
+        let other = DetectorRequest(name: "other", options: ["when": .text("y > 1g")])
+        var changed = Self.detectors[1]
+        changed.options["when"] = .text("z > 1g")
+        let joined = old.joined(by: Self.app("org.example.A", .flatpak, detectors: [other, changed]), without: [])
+        #expect(joined.detectors == [Self.detectors[0], other, changed])
+        #expect(joined.binding == IdentityBinding(user: 1_000, proof: .flatpak))
+        #expect(old.joined(by: Self.app("org.example.A", .unit), without: ["a b"]).detectors == [Self.detectors[1]])
+        // What is no app of his is not his.
+        for later in [Self.app("org.example.A", user: 1_001, .flatpak), Self.app("org.example.A", .name)] {
+            #expect(old.joined(by: later, without: ["a b"]) == old)
+        }
+    }
+
     private func wait(_ keeper: Keeper, for number: UInt64) throws {
         try keeper.until("change \(number)") { keeper.news.contains("committed(\(number))") }
     }

@@ -45,6 +45,9 @@ import Testing
             try keeper.ask(JournalQuery(app: hard, limit: 2)).verdicts.map(\.verdict.epoch)
                 == [given.last?.epoch, later.first?.epoch])
         #expect(try keeper.ask(JournalQuery(epoch: 999)).verdicts.isEmpty)
+        // Another user's app of the same name is another app.
+        #expect(try keeper.ask(JournalQuery(app: hard, user: 1_001)).verdicts.isEmpty)
+        #expect(try keeper.ask(JournalQuery(app: hard, user: 1_000)).verdicts.count == 21)
         // Two seconds of the wall clock, both ends included.
         #expect(
             try keeper.ask(JournalQuery(since: 4_000_000, until: 6_000_000)).verdicts.map(\.wall)

@@ -53,6 +53,23 @@ import Testing
         #expect(shares.take(1, for: 1000) == true)
     }
 
+    @Test func whatIsThereIsBookedWhateverTheShareIs() {
+        var shares = UserShares(limit: 16, reserve: 0)
+        shares.set(20, for: 1000)
+        #expect(shares.held(by: 1000) == 20 && shares.taken == 20)
+        #expect(shares.room(for: 1000) == 0 && shares.room(for: 1001) == 0 && shares.room(for: UserShares.root) == 0)
+        // One begins and comes back, again and again: the book says what there is.
+        for _ in 0..<5 {
+            shares.set(shares.held(by: 1000) - 1, for: 1000)
+            shares.set(shares.held(by: 1000) + 1, for: 1000)
+        }
+        #expect(shares.held(by: 1000) == 20)
+        shares.set(3, for: 1000)
+        #expect(shares.taken == 3 && shares.room(for: 1001) == 6)
+        shares.set(0, for: 1000)
+        #expect(shares == UserShares(limit: 16, reserve: 0))
+    }
+
     @Test func `giving back what was not taken is our own mistake`() async {
         await #expect(processExitsWith: .failure) {
             var shares = UserShares(limit: 16, reserve: 0)

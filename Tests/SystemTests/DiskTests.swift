@@ -23,18 +23,23 @@ extension EndToEnd {
         private final class FailingDisk {
             let stage: Stage
             private let control: String
+            private let apps: [String: String]
 
-            init(_ fault: Fault = .none, on bus: PrivateBus? = nil) throws {
+            init(_ fault: Fault = .none, apps: [String: String] = [:], on bus: PrivateBus? = nil) throws {
                 self.stage = try Stage(broker: false, on: bus)
+                self.apps = apps
                 self.control = "\(self.stage.bus.directory)/fault"
                 try self.set(fault)
                 try self.start()
             }
 
             func start() throws {
-                try self.stage.startBroker(environment: [
-                    "LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": self.control,
-                ])
+                let apps = self.apps.isEmpty ? [] : ["--apps", try self.stage.directory("apps", self.apps)]
+                try self.stage.startBroker(
+                    options: apps,
+                    environment: [
+                        "LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": self.control,
+                    ])
             }
 
             /// In place, because it is mapped.
@@ -68,6 +73,22 @@ extension EndToEnd {
                 #expect(next == last + 1)
                 last = next
             }
+        }
+
+        /// What was not on the disk when somebody was told so is not there because it is said again.
+        @Test(arguments: [Fault.write, .full])
+        func whatIsForGoodIsConfirmedWhenItIsThere(_ fault: Fault) throws {
+            let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Skips when you shake the device\n"])
+            let own = "app own \(Self.app)"
+            let register =
+                "app call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv}"
+                + " ['\(Self.app)',{'durable':V('b',True)}]"
+            try disk.set(fault)
+            let answers = try disk.stage.script(own, register, register, register)
+            #expect(answers.filter { $0.contains("this is not on the disk yet") }.count == 3, "\(answers)")
+            try disk.set(.none)
+            try disk.stage.until("recovery") { try self.durability(disk.stage) == "s \"ok\"" }
+            #expect(try disk.stage.script(own, register).last?.contains("\"durable\": true") == true)
         }
 
         @Test(arguments: [Fault.write, .full, .sync])
