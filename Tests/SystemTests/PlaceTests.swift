@@ -11,6 +11,10 @@ extension Senses {
 
         private func fill(_ stage: Stage) throws -> BackgroundProgram {
             let script = try stage.startScript((0...1_024).map { "p\($0) \(Self.claim)" })
+            // Each claim has its time, however many there are.
+            for count in stride(from: 63, to: 1_024, by: 64) {
+                _ = try script.waitForLine { $0.hasPrefix("p\(count) ") }
+            }
             let last = try script.waitForLine { $0.hasPrefix("p1024 ") }
             try #require(last.contains("LimitsExceeded: claimants is at its limit of 1024"), "\(last)")
             return script

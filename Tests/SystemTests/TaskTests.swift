@@ -294,11 +294,12 @@ extension EndToEnd {
         /// Who is told that its time ends, and says nothing, is suspended.
         @Test func whoSaysNothingIsSuspended() throws {
             let stage = try self.stage(interval: "0", time: "1s")
+            // It is away when its time is over, however long this takes.
+            let shell = try self.leaveAll(stage)
             let app = try BackgroundProgram(
                 tool: ["python3", Programs.source("Tests/Scripts/task-app.py"), Self.app, "tidy-up"],
                 environment: stage.environment)
             _ = try app.waitForLine { $0 == "begun: tidy-up, attempt 1" }
-            let shell = try self.leaveAll(stage)
             _ = try app.waitForLine { $0 == "expiring: tidy-up" }
             try stage.until("it is suspended") {
                 try stage.property("State", at: Stage.Object.app(Self.app)) == "s \"suspended\""
