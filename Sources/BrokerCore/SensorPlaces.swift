@@ -4,7 +4,7 @@ package import Motion
 ///
 /// A name that no sensor has may be one's that comes, so it has an engine that waits for it; and names cost nothing.
 package struct SensorPlaces {
-    package static let shares = UserShares(limit: 128, reserve: 64)
+    package static let shares = UserShares(limit: 256, reserve: 128)
     private var shares = Self.shares
 
     var usage: LimitUsage { LimitUsage("sensors", self.shares) }
