@@ -354,8 +354,6 @@ package struct Mailboxes {
                 self.tellAbsent(index, &effects)
             }
         }
-        // What came from the disk may be too old, or too much.
-        self.absent.tidy()
         for user in Set(events.map(\.user)) { self.absent.book(user) }
     }
 
@@ -382,7 +380,6 @@ package struct Mailboxes {
             self.absent[index].queue.setLimit(keeping: bytes(self.absent[index].id), at: now, &self.wants)
             self.tellAbsent(index, &effects)
         }
-        self.absent.tidy()
     }
 
     private mutating func expect(_ time: Timestamp) { self.deadline = min(self.deadline ?? time, time) }
