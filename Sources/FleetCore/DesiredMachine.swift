@@ -13,10 +13,10 @@ package struct DesiredMachine: Sendable {
         case unusable(DesiredScope, DesiredProblem)
         /// All of it is on the disk, beside what is in force, and was checked.
         case staged(DesiredProblem?)
-        /// The broker answered whether it goes by it.
-        case reloaded(DesiredProblem?)
+        /// The broker answered to the `reload` of this number whether it goes by it.
+        case reloaded(UInt64, DesiredProblem?)
         /// It did not answer, and why.
-        case unanswered(DesiredProblem)
+        case unanswered(UInt64, DesiredProblem)
         /// It is what is gone back to from now on.
         case kept
         /// The broker is there, or not any more.
@@ -41,8 +41,9 @@ package struct DesiredMachine: Sendable {
         case switchTo(UInt64)
         /// Makes it what will be gone back to from now on: `kept`.
         case keep(UInt64)
-        /// Has the broker read everything anew: `reloaded`.
-        case reload
+        /// Has the broker read everything anew: `reloaded`. A broker may take longer than it is waited for, so that its answers are
+        /// told apart by their numbers.
+        case reload(UInt64)
         /// Does what is wanted of the bridge itself: thresholds and pause.
         case follow(DesiredState)
         case report(DesiredReport)
@@ -96,6 +97,8 @@ package struct DesiredMachine: Sendable {
     private var waiting: [DesiredScope: DesiredState] = [:]
     private var isConnected = false
     private var isBrokerThere = false
+    /// Only the answer to the last one counts.
+    private var lastReload: UInt64 = 0
     private var budget = DesiredMachine.burst
     private var budgetSince: Timestamp
     /// What is reported, and again when somebody asks.
@@ -155,8 +158,9 @@ package struct DesiredMachine: Sendable {
             self.report = report
             return [.say("\(scope): \(problem)"), .report(report)]
         case .staged(let problem): return self.staged(problem, at: now)
-        case .reloaded(let problem): return self.reloaded(problem, at: now)
-        case .unanswered(let problem): return self.unanswered(problem, at: now)
+        case .reloaded(self.lastReload, let problem): return self.reloaded(problem, at: now)
+        case .unanswered(self.lastReload, let problem): return self.unanswered(problem, at: now)
+        case .reloaded, .unanswered: return []
         case .kept: return self.kept(at: now)
         case .broker(let isThere):
             self.isBrokerThere = isThere
@@ -260,7 +264,12 @@ package struct DesiredMachine: Sendable {
         self.stage = .reloading(state, scope, until: until)
         self.memory.last = attempt
         self.memory.inForce = state
-        return [.note(attempt), .switchTo(state.version), .reload, .wake(until)]
+        return [.note(attempt), .switchTo(state.version), self.reload(), .wake(until)]
+    }
+
+    private mutating func reload() -> Effect {
+        self.lastReload &+= 1
+        return .reload(self.lastReload)
     }
 
     private mutating func reloaded(_ problem: DesiredProblem?, at now: Timestamp) -> [Effect] {
@@ -350,7 +359,8 @@ package struct DesiredMachine: Sendable {
         self.memory.last = attempt
         self.stage = .returning(until: until)
         // The way back comes first: if only one of the two can be done, it is this.
-        return [.switchTo(back.version), .note(attempt), .follow(back), .reload, .wake(until)] + self.tell(attempt)
+        return [.switchTo(back.version), .note(attempt), .follow(back), self.reload(), .wake(until)]
+            + self.tell(attempt)
     }
 
     private mutating func failed(_ problem: DesiredProblem, at now: Timestamp) -> [Effect] {

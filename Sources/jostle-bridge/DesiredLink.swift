@@ -139,7 +139,7 @@ final class DesiredLink {
         case .keep(let version):
             try self.store.keep(version)
             self.loop.defer { [weak self] in self?.step(.kept) }
-        case .reload: self.reload()
+        case .reload(let number): self.reload(number)
         case .follow(let state): self.follow(state)
         case .report(let report): self.tell(report)
         case .probe: self.probe()
@@ -209,37 +209,40 @@ final class DesiredLink {
         }
     }
 
-    private func reload() {
+    private func reload(_ number: UInt64) {
         guard self.isBrokerThere else {
             self.owesReload = true
-            return self.loop.defer { [weak self] in self?.step(.unanswered(DesiredProblem("there is no broker"))) }
+            return self.loop.defer { [weak self] in
+                self?.step(.unanswered(number, DesiredProblem("there is no broker")))
+            }
         }
         self.bus.call(Self.broker, "Reload", noOptions, autoStart: false) { [weak self] result in
             do throws(BusError) {
                 _ = try result.take()
-                self?.confirmFiles()
+                self?.confirmFiles(number)
             } catch {
                 let isRefusal = error.name == BusError.invalidPolicy("").name
                 self?.step(
                     isRefusal
-                        ? .reloaded(DesiredProblem(refusal: error.message)) : .unanswered(DesiredProblem("\(error)")))
+                        ? .reloaded(number, DesiredProblem(refusal: error.message))
+                        : .unanswered(number, DesiredProblem("\(error)")))
             }
         }
     }
 
     /// A broker that was told of another place, or leaves something out, goes by other files than it should.
-    private func confirmFiles() {
+    private func confirmFiles(_ number: UInt64) {
         let wanted = self.machine.inForce.policy?.map(\.name) ?? []
-        guard !wanted.isEmpty else { return self.step(.reloaded(nil)) }
+        guard !wanted.isEmpty else { return self.step(.reloaded(number, nil)) }
         self.askForFiles { [weak self] result in
             guard let self else { return }
             switch result {
-            case .failure(let problem): self.step(.unanswered(problem))
+            case .failure(let problem): self.step(.unanswered(number, problem))
             case .success(let files):
                 let inForce = Set(files)
                 let missing = wanted.first { !inForce.contains("\(self.store.policyDirectory)/\($0)") }
-                self.step(
-                    .reloaded(missing.map { DesiredProblem("the broker does not go by it", file: $0, line: 1) }))
+                let problem = missing.map { DesiredProblem("the broker does not go by it", file: $0, line: 1) }
+                self.step(.reloaded(number, problem))
             }
         }
     }

@@ -8,6 +8,8 @@ private final class Bench {
     var now = Timestamp(microseconds: 1_000_000_000)
     /// What it wanted done at its beginning.
     private(set) var first: [DesiredMachine.Effect] = []
+    /// The number of the last reload that it wanted.
+    private(set) var reload: UInt64 = 0
     static let scope = DesiredScope.group("north")
 
     init(
@@ -16,14 +18,21 @@ private final class Bench {
     ) {
         self.machine = DesiredMachine(memory, allowing: allowing, confirmWithin: within, at: self.now)
         self.first = self.machine.begin(at: self.now)
+        self.note(self.first)
         if isBrokerThere { _ = self.machine.step(.broker(isThere: true), at: self.now) }
         _ = self.machine.step(.connection(true), at: self.now)
     }
 
     func step(_ input: DesiredMachine.Input, after span: TimeSpan = .zero) -> [DesiredMachine.Effect] {
         self.now = self.now + span
+        let effects = self.machine.step(input, at: self.now)
+        self.note(effects)
         // What is said is for people.
-        return self.machine.step(input, at: self.now).filter { if case .say = $0 { false } else { true } }
+        return effects.filter { if case .say = $0 { false } else { true } }
+    }
+
+    private func note(_ effects: [DesiredMachine.Effect]) {
+        for effect in effects { if case .reload(let number) = effect { self.reload = number } }
     }
 
     static func state(_ version: UInt64, _ text: String = "") -> DesiredState {
@@ -50,7 +59,7 @@ private final class Bench {
     func tried(_ version: UInt64) {
         _ = self.step(.offered(Self.scope, Self.state(version)))
         _ = self.step(.staged(nil))
-        _ = self.step(.reloaded(nil))
+        _ = self.step(.reloaded(self.reload, nil))
     }
 
     /// And lets it be confirmed.
@@ -70,10 +79,12 @@ private final class Bench {
         #expect(bench.step(.offered(Bench.scope, state)) == [.stage(state)])
         let until = bench.now + .seconds(20)
         #expect(
-            bench.step(.staged(nil)) == [.note(bench.attempt(.trial, 1)), .switchTo(1), .reload, .wake(until)])
+            bench.step(.staged(nil)) == [.note(bench.attempt(.trial, 1)), .switchTo(1), .reload(1), .wake(until)])
         let trial = bench.report(.trial, 1, inForce: 1)
         #expect(
-            bench.step(.reloaded(nil)) == [.follow(state), .report(trial), .wake(bench.now + .seconds(10))])
+            bench.step(.reloaded(bench.reload, nil)) == [
+                .follow(state), .report(trial), .wake(bench.now + .seconds(10)),
+            ])
         #expect(bench.step(.told(trial)) == [])
         #expect(bench.step(.time, after: .seconds(10)) == [.wake(until), .probe])
         #expect(bench.step(.probed(true)) == [.keep(1)])
@@ -109,13 +120,13 @@ private final class Bench {
         bench.applied(1)
         _ = bench.step(.offered(Bench.scope, Bench.state(2)))
         _ = bench.step(.staged(nil))
-        let effects = bench.step(.reloaded(DesiredProblem("no")))
+        let effects = bench.step(.reloaded(bench.reload, DesiredProblem("no")))
         #expect(
             effects.prefix(4) == [
-                .switchTo(1), .note(bench.attempt(.refused, 2, "no")), .follow(Bench.state(1)), .reload,
+                .switchTo(1), .note(bench.attempt(.refused, 2, "no")), .follow(Bench.state(1)), .reload(bench.reload),
             ])
         #expect(effects.last == .report(bench.report(.refused, 2, inForce: 1, "no")))
-        #expect(bench.step(.reloaded(nil)) == [])
+        #expect(bench.step(.reloaded(bench.reload, nil)) == [])
         #expect(
             bench.step(.offered(Bench.scope, Bench.state(2))) == [.report(bench.report(.refused, 2, inForce: 1, "no"))])
         #expect(bench.step(.offered(Bench.scope, Bench.state(3))) == [.stage(Bench.state(3))])
@@ -187,7 +198,7 @@ private final class Bench {
         let memory = DesiredMemory(inForce: Bench.state(2), confirmed: Bench.state(1), last: last)
         let bench = Bench(memory)
         #expect(bench.first.first == .switchTo(1))
-        _ = bench.step(.reloaded(nil))
+        _ = bench.step(.reloaded(bench.reload, nil))
         let effects = bench.step(.offered(Bench.scope, Bench.state(2)))
         #expect(effects.contains(.stage(Bench.state(2))) == isTriedAgain)
     }
@@ -204,10 +215,32 @@ private final class Bench {
         for count in 1...DesiredMachine.mostAttempts {
             let tried = bench.step(.staged(nil))
             #expect(tried.first == .note(bench.attempt(.trial, 1, count: count)))
-            #expect(bench.step(.unanswered(DesiredProblem("no answer"))).first == .switchTo(0))
-            let next = bench.step(.reloaded(nil))
+            #expect(bench.step(.unanswered(bench.reload, DesiredProblem("no answer"))).first == .switchTo(0))
+            let next = bench.step(.reloaded(bench.reload, nil))
             #expect(next == (count < DesiredMachine.mostAttempts ? [.stage(Bench.state(1))] : []))
         }
+    }
+
+    /// A broker that takes longer than it is waited for answers to what nobody asks any more.
+    @Test func aLateAnswerIsNotThatOfTheNext() {
+        let bench = Bench()
+        bench.applied(1)
+        _ = bench.step(.offered(Bench.scope, Bench.state(2)))
+        _ = bench.step(.staged(nil))
+        let late = bench.reload
+        // It has not answered in time: what was before is read again.
+        #expect(bench.step(.time, after: .seconds(20)).first == .switchTo(1))
+        let back = bench.reload
+        _ = bench.step(.offered(Bench.scope, Bench.state(3)))
+        #expect(bench.step(.reloaded(late, nil)) == [] && !bench.machine.isIdle)
+        #expect(bench.step(.reloaded(back, nil)).contains(.stage(Bench.state(3))))
+        _ = bench.step(.staged(nil))
+        for number in [late, back] {
+            #expect(bench.step(.reloaded(number, DesiredProblem("no"))) == [])
+            #expect(bench.step(.unanswered(number, DesiredProblem("no answer"))) == [])
+        }
+        let trial = bench.report(.trial, 3, inForce: 3)
+        #expect(bench.step(.reloaded(bench.reload, nil)).contains(.report(trial)))
     }
 
     @Test func aDiskThatFailsChangesNothingOrGoesBack() {
@@ -222,7 +255,7 @@ private final class Bench {
         // Not even that can be done: again, until it can.
         #expect(later.step(.failed(problem)) == [.wake(later.now + .seconds(5))])
         #expect(later.step(.time, after: .seconds(5)).first == .switchTo(0))
-        #expect(later.step(.reloaded(nil)) == [] && later.machine.isIdle)
+        #expect(later.step(.reloaded(later.reload, nil)) == [] && later.machine.isIdle)
     }
 
     @Test func ofManyMessagesTheLastCountsAndNotEachIsLookedAt() {

@@ -114,7 +114,7 @@ final class DesiredLife {
                 case .keep(let version):
                     try store.keep(version)
                     self.inputs.append(.kept)
-                case .reload: self.inputs.append(self.reload())
+                case .reload(let number): self.inputs.append(self.reload(number))
                 case .report(let report):
                     self.reports.append(report)
                     if self.isServerThere { self.inputs.append(.told(report)) }
@@ -135,12 +135,12 @@ final class DesiredLife {
 
     private func kind(_ version: UInt64) -> Kind { version == 0 ? .good : self.offered[version] ?? .good }
 
-    private func reload() -> DesiredMachine.Input {
-        guard self.isBrokerThere else { return .unanswered(DesiredProblem("no broker")) }
-        guard let version = self.filesVersion() else { return .reloaded(DesiredProblem("files of several")) }
-        if self.kind(version) == .refused { return .reloaded(DesiredProblem("the broker refuses it")) }
+    private func reload(_ number: UInt64) -> DesiredMachine.Input {
+        guard self.isBrokerThere else { return .unanswered(number, DesiredProblem("no broker")) }
+        guard let version = self.filesVersion() else { return .reloaded(number, DesiredProblem("files of several")) }
+        if self.kind(version) == .refused { return .reloaded(number, DesiredProblem("the broker refuses it")) }
         self.brokerVersion = version
-        return .reloaded(nil)
+        return .reloaded(number, nil)
     }
 
     /// The version in all files that the broker reads; `nil`: not all are of one.

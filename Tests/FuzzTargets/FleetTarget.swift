@@ -105,7 +105,7 @@ enum FleetTarget {
             let problem = isWell ? nil : DesiredProblem("no", file: "50-x.conf", line: 1, column: 1)
             switch effect {
             case .stage: effects += machine.step(.staged(problem), at: now)
-            case .reload: effects += machine.step(.reloaded(problem), at: now)
+            case .reload(let number): effects += machine.step(.reloaded(number, problem), at: now)
             case .keep: effects += machine.step(.kept, at: now)
             case .probe: effects += machine.step(.probed(isWell), at: now)
             case .report(let report):
