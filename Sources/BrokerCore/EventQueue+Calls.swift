@@ -9,8 +9,8 @@ extension EventQueue {
         guard let strength = events.map(\.strength).max(), let ends = events.map(\.ends).max() else { return nil }
         return (strength, ends)
     }
-    /// Whether something is handed over now.
-    var isCalled: Bool { self.unacknowledged.contains(where: \.isCalled) }
+    /// Whether something is handed over now. All of it may have ended by now, and the answer still says what was told with it.
+    var isCalled: Bool { self.calls.last > 0 || self.unacknowledged.contains(where: \.isCalled) }
     /// The epochs of what is handed over now.
     var calledEpochs: [UInt64] { self.unacknowledged.filter(\.isCalled).map(\.event.epoch) }
     /// The first event that the app is to be launched for.
@@ -43,6 +43,7 @@ extension EventQueue {
         self.calls.ended = []
         // Also when what it was handed has become another's since, or is behind others of the app by now.
         while self.lost.takeFirst(before: self.calls.last) != nil {}
+        self.calls.last = 0
         self.end(.acknowledged, &actions) { $0.isCalled }
         self.pump(at: now, &actions)
     }
@@ -52,6 +53,7 @@ extension EventQueue {
         _ failure: LaunchFailure, at now: Timestamp, _ actions: inout [QueueAction]
     ) {
         self.calls.hasFailed = true
+        self.calls.last = 0
         // Whoever was not there has not seen it.
         let isUnseen = failure == .unknown || failure == .notStarted
         if isUnseen { for gap in self.calls.ended { self.lost.insert(gap) } }

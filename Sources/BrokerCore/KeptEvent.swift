@@ -213,7 +213,7 @@ struct Outgoing: Sendable {
 
 /// What is known of calls that launch the app.
 struct CallBook: Sendable {
-    /// The number of the last event in the latest one, which tells how many before it are lost.
+    /// The number of the last event in the one that is out, which tells how many before it are lost; 0: none is.
     var last: UInt64 = 0
     /// Ended while they were handed over, and never sent otherwise: lost, should nobody have been called.
     var ended: [Gap] = []
