@@ -75,10 +75,7 @@ import Testing
     /// An app that changes all the time pushes its own history out, and not what was decided for others.
     @Test func whoIsRestlessPushesItsOwnOut() throws {
         let place = try Directory()
-        var limits = Keeper.quick
-        limits.journalBytes = 1 << 20
-        limits.waitingRows = 100_000
-        let keeper = Keeper(place, limits: limits)
+        let keeper = Keeper(place, limits: Keeper.small)
         let given = verdicts(200)
         try keeper.keepAndWait(given)
         for round in 0..<20 {

@@ -176,10 +176,7 @@ import Testing
 
     @Test func theOldestGoWhenItIsFull() throws {
         let place = try Directory()
-        var limits = Keeper.quick
-        limits.journalBytes = 1 << 20
-        limits.waitingRows = 100_000
-        let keeper = Keeper(place, limits: limits)
+        let keeper = Keeper(place, limits: Keeper.small)
         let given = verdicts(4_000)
         try keeper.keepAndWait(given)
         let kept = try keeper.ask(JournalQuery()).verdicts.map(\.verdict)

@@ -60,10 +60,7 @@ import Testing
     /// An app that fills the journal several times over pushes its own history out of it, and nobody else's.
     @Test func aNoisyAppTrimsItsOwnRows() throws {
         let place = try Directory()
-        var limits = Keeper.quick
-        limits.journalBytes = 1 << 20
-        limits.waitingRows = 100_000
-        let keeper = Keeper(place, limits: limits)
+        let keeper = Keeper(place, limits: Keeper.small)
         let quiet = verdicts(20)
         try keeper.keepAndWait(quiet)
         // Before they are handed in: some of them are written at once.
@@ -105,10 +102,7 @@ import Testing
     /// An app that is judged all the time and gets nothing pushes no event out.
     @Test func verdictsPushNoEventsOut() throws {
         let place = try Directory()
-        var limits = Keeper.quick
-        limits.journalBytes = 1 << 20
-        limits.waitingRows = 100_000
-        let keeper = Keeper(place, limits: limits)
+        let keeper = Keeper(place, limits: Keeper.small)
         for sequence in UInt64(1)...20 { keeper.store.keep(self.event("org.example.Quiet", sequence), at: 3_000_000) }
         let verdict = self.noisy(verdicts(1, after: 1_000)[1])
         var written: UInt64 = 20

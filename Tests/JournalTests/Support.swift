@@ -74,6 +74,14 @@ final class Keeper {
         return limits
     }
 
+    /// A journal that is soon full, and rows enough on their way to fill it.
+    static var small: StoreLimits {
+        var limits = Self.quick
+        limits.journalBytes = 1 << 20
+        limits.waitingRows = 100_000
+        return limits
+    }
+
     /// Fetches news until it is so.
     func until(_ what: String, _ isSo: () -> Bool) throws {
         let deadline = DispatchTime.now() + 20
