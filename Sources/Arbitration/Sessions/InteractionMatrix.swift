@@ -32,15 +32,15 @@ package struct InteractionMatrix: Sendable {
         var admits: Bool { self <= .interrupt }
     }
 
-    /// One cell, and where it comes from.
-    package struct Cell: Equatable, Sendable {
-        package var holder: String
-        package var requester: String
-        package var outcome: Outcome
+    /// One cell, and where it comes from. Immutable: every verdict has room for one, and few have one.
+    package final class Cell: Equatable, Sendable {
+        package let holder: String
+        package let requester: String
+        package let outcome: Outcome
         /// Only in a cell that ducks.
-        package var ducking: Ducking?
+        package let ducking: Ducking?
         /// The `[Interaction]` that says so; `nil`: it follows from the classes.
-        package var place: Place?
+        package let place: Place?
 
         package init(
             holder: String, requester: String, _ outcome: Outcome, ducking: Ducking? = nil, at place: Place? = nil
@@ -54,6 +54,11 @@ package struct InteractionMatrix: Sendable {
 
         /// As people name it: `playAndRecord/playback`.
         package var name: String { "\(self.holder)/\(self.requester)" }
+
+        package static func == (a: Cell, b: Cell) -> Bool {
+            a.holder == b.holder && a.requester == b.requester && a.outcome == b.outcome && a.ducking == b.ducking
+                && a.place == b.place
+        }
     }
 
     private struct Pair: Hashable {
