@@ -44,11 +44,14 @@ package struct Tasks: Sendable {
     /// Those of all apps, by app.
     package var all: [AppTasks] { self.handles.keys.sorted().compactMap { self[$0] } }
 
-    /// Whose tasks a user means by the name of an app: if he has such an app, his own.
-    package func owners(of app: String, for user: UInt32) -> [TaskOwner] {
+    /// Whose tasks a user means by the name of an app: if he has such an app, his own; else that of whoever is here, or all.
+    ///
+    /// - Parameter present: whose app of this name is on the bus, if one is.
+    package func owners(of app: String, for user: UInt32, present: TaskOwner? = nil) -> [TaskOwner] {
         let owners = self.all.map(\.owner).filter { $0.app.name == app }
         let own = owners.filter { $0.user == user }
-        return own.isEmpty ? owners : own
+        if !own.isEmpty { return own }
+        return present.map { [$0] } ?? owners
     }
 
     // MARK: What waits

@@ -162,12 +162,11 @@ final class TaskLink {
 
     /// Whose tasks a user means by the id of an app, or by its unique name.
     private func taskOwners(_ app: String, for user: UInt32) -> [TaskOwner] {
-        if let client = self.service.links.clients.registered(app: app),
-            let owner = client.appState?.owner
-        {
-            return [owner]
-        }
-        return self.service.core.work.tasks.owners(of: app, for: user)
+        let clients = self.service.links.clients
+        // Of a connection there is only one, whoever asks.
+        if let owner = clients.registered(app)?.appState?.owner { return [owner] }
+        let present = clients.registered(app: app)?.appState?.owner
+        return self.service.core.work.tasks.owners(of: app, for: user, present: present)
     }
 
     // MARK: What there is to see

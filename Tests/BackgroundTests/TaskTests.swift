@@ -529,7 +529,7 @@ struct TaskBoard {
         #expect(board.take() == ["A opened", "launch A sync", "run A sync #1"])
     }
 
-    /// Of two users' apps of one name each means his own; who has none speaks of all.
+    /// Of two users' apps of one name each means his own; who has none speaks of the one that is here, or of all.
     @Test func whoseTasksAreMeant() {
         var board = TaskBoard()
         let owners = [UInt32(1_000), 1_001].map { TaskOwner(AppID("A"), user: $0) }
@@ -541,6 +541,8 @@ struct TaskBoard {
         }
         #expect(board.tasks.owners(of: "A", for: 1_001) == [owners[1]])
         #expect(board.tasks.owners(of: "A", for: 0) == owners && board.tasks.owners(of: "B", for: 1_001).isEmpty)
+        #expect(board.tasks.owners(of: "A", for: 1_001, present: owners[0]) == [owners[1]])
+        #expect(board.tasks.owners(of: "A", for: 0, present: owners[0]) == [owners[0]])
     }
 
     /// The disk tells that it was terminated after its user has opened it again.

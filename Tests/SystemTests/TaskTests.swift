@@ -170,6 +170,34 @@ extension EndToEnd {
             _ = app
         }
 
+        /// Of two users' apps of one name a user ends his own, though the other's is on the bus; a connection is that of whoever
+        /// has it. Only root can play both.
+        @Test(.enabled(if: geteuid() == 0)) func whoEndsAnAppMeansHisOwn() throws {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            try self.startBroker(stage, interval: "1h")
+            let submit = [
+                "app own \(Self.app)", "app call \(Self.broker) Register sa{sv} ['\(Self.app)',{}]",
+                "app call \(Self.object) SubmitTask ssa{sv} ['refresh','refresh',{}]",
+            ]
+            let own = try stage.script(submit)
+            #expect(own.count == 2 && own.allSatisfy { $0.hasPrefix("app ok ") }, "\(own)")
+            let other = try stage.startScript(as: Stage.nobody, submit)
+            try other.waitUntilSaid("staying")
+            #expect(!other.output.contains(" error "), "\(other.output)")
+            func ended() throws -> [Substring] {
+                try stage.sql("state.db", "SELECT user FROM terminated ORDER BY user").split(separator: "\n")
+            }
+            #expect(try stage.jostle("state", Self.app, "terminated").status == 0)
+            try stage.until("it is on the disk") { try !ended().isEmpty }
+            #expect(try ended() == ["0"])
+            let answer = try stage.busctl(
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "SetState", "ssa{sv}",
+                try stage.uniqueName(Self.app), "terminated", "0")
+            #expect(answer.status == 0, "\(answer.stderr)")
+            try stage.until("the other's is, too") { try ended() == ["0", "65534"] }
+        }
+
         // MARK: Starting
 
         /// An app that is not there is started by the bus for its task, and told of it once it has registered.
