@@ -9,7 +9,7 @@ package import Motion
 package struct BrokerLimits: Equatable, Sendable {
     package var apps: Int = 16_384
     package var detectors: Int = 32_768
-    package var detectorsPerApp: Int = 2_048
+    package var detectorsPerApp: Int = DetectorBatch.mostOfApp
     package var detectorsPerCall: Int = DetectorBatch.detectors
     /// Bytes of the conditions of all detectors, and of those in one call.
     package var conditionBytes: Int = 8_388_608
@@ -60,6 +60,12 @@ package struct BrokerLimits: Equatable, Sendable {
     package var tooManyInOneCall: Refusal {
         .limit(
             name: "detectors-per-call", value: UInt64(self.detectorsPerCall), message: "too many detectors in one call")
+    }
+
+    /// Why a call is refused that has an app have, or names, more detectors than one can have.
+    package var tooManyOfOneApp: Refusal {
+        .limit(
+            name: "detectors-per-app", value: UInt64(self.detectorsPerApp), message: "too many detectors of one app")
     }
 
     /// Shares of detectors, of which most are installed as a rule.

@@ -213,6 +213,7 @@ struct Listeners {
     /// Takes detectors of an app away, all or none.
     mutating func remove(_ names: [String], of app: AppHandle, at now: Timestamp) throws(Refusal) {
         guard let known = self.registry[app] else { throw .unknownClient }
+        try self.registry.checkCount(of: names)
         for name in names where known.detectors[name] == nil { throw .unknownDetector(name) }
         for name in names { self.remove(name, of: app, at: now) }
     }

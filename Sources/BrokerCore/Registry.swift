@@ -148,6 +148,11 @@ package struct Registry {
         }
     }
 
+    /// Checks that an app can have so many detectors as one call names, before each of them is looked for.
+    func checkCount(of names: [String]) throws(Refusal) {
+        guard names.count <= self.limits.detectorsPerApp else { throw self.limits.tooManyOfOneApp }
+    }
+
     private func limit(_ name: String, _ value: Int, _ message: String) -> Refusal {
         .limit(name: name, value: UInt64(value), message: message)
     }
@@ -171,9 +176,7 @@ package struct Registry {
             }
             needs.append((part.payer, places, bytes))
         }
-        guard app.detectors.count + added <= self.limits.detectorsPerApp else {
-            throw self.limit("detectors-per-app", self.limits.detectorsPerApp, "too many detectors of one app")
-        }
+        guard app.detectors.count + added <= self.limits.detectorsPerApp else { throw self.limits.tooManyOfOneApp }
         // What one of them takes leaves the next less.
         var (detectors, text) = (self.detectorShares, self.textShares)
         for need in needs {

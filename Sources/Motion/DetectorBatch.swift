@@ -1,8 +1,10 @@
-/// How many detectors one call may add, so that nobody waits for the call of another.
+/// How many detectors one call may add or remove, so that nobody waits for the call of another.
 ///
 /// Part of what the broker's `Limits` shows; clients keep to it.
 package enum DetectorBatch {
     package static let detectors = 64
+    /// What an app can have in all, and so what a call can remove.
+    package static let mostOfApp = 2_048
     /// Bytes of their conditions, and of what else they say at length.
     package static let conditionBytes = 65_536
     /// Bytes of the value of an option that count as nothing.

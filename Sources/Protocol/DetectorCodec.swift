@@ -15,6 +15,18 @@ package struct DetectorList: WireValue {
     }
 }
 
+/// The names of the detectors that one call removes. As with what one brings, none is built of too many.
+package struct DetectorNames: WireValue {
+    /// `nil`: more than an app can have.
+    package let names: [String]?
+
+    package static var signature: String { [String].signature }
+    package func write(to writer: inout WireWriter) { (self.names ?? []).write(to: &writer) }
+    package static func read(from reader: inout WireReader) throws(WireError) -> DetectorNames {
+        DetectorNames(names: try reader.elements(of: String.self, atMost: DetectorBatch.mostOfApp))
+    }
+}
+
 extension DetectorRequest {
     /// A detector's options as the bus carries them.
     package init(name: String, wire options: [String: Value]) throws(BusError) {

@@ -28,9 +28,11 @@ enum AppInterface {
                 }
             },
             Method(later: "RemoveDetectors", in: ["names", "options"]) {
-                (client: Client, call: MethodCall, names: [String], options: [String: Value]) throws(BusError) in
+                (client: Client, call: MethodCall, detectors: DetectorNames, options: [String: Value])
+                    throws(BusError) in
                 try client.checkOwner(call)
                 try OptionReader.none(options, of: "RemoveDetectors")
+                guard let names = detectors.names else { throw client.tooManyNames }
                 try client.removeDetectors(names, call)
             },
             Method("ListDetectors", in: ["options"], out: ["detectors"]) {
@@ -183,6 +185,9 @@ extension Client {
 
     /// What a call is answered that brings more detectors than one may.
     var tooManyDetectors: BusError { BusError(self.service.core.limits.tooManyInOneCall) }
+
+    /// What one is answered that removes more than an app can have.
+    var tooManyNames: BusError { BusError(self.service.core.limits.tooManyOfOneApp) }
 
     /// - Parameter reply: Says what is in force, in the order of the requests.
     func addDetectors(

@@ -115,6 +115,22 @@ import Testing
         #expect(bench.core.registry[app]?.detectors.count == 1)
     }
 
+    /// Nobody can have so many: it is no question of which they are.
+    @Test func noMoreAreRemovedThanAnAppCanHave() throws {
+        var limits = BrokerLimits()
+        limits.detectorsPerApp = 2
+        var bench = Bench(limits: limits)
+        let app = try bench.register(0, "org.example.App")
+        _ = try bench.add(app, Bench.planar("one", 2), Bench.planar("two", 2))
+        let refusal = Refusal.limit(name: "detectors-per-app", value: 2, message: "too many detectors of one app")
+        #expect(throws: refusal) {
+            try bench.core.removeDetectors(app, ["one", "two", "three"], at: bench.now, &bench.actions)
+        }
+        #expect(bench.core.registry[app]?.detectors.count == 2)
+        try bench.core.removeDetectors(app, ["one", "two"], at: bench.now, &bench.actions)
+        #expect(bench.core.registry[app]?.detectors.isEmpty == true)
+    }
+
     @Test(arguments: [
         ("detectors-per-call", 3), ("detectors-per-app", 2), ("detectors", 2), ("detector-name-bytes", 4),
         ("options-per-detector", 1), ("option-bytes", 5),

@@ -34,6 +34,16 @@ private func message(_ body: (inout WireWriter) -> Void) throws -> Message {
         #expect(size >= 8 * count * (1 + channels) + 24)
     }
 
+    /// An app that can have so many detectors can name them all; of more, not one name is read.
+    @Test func noneOfTooManyNamesIsBuilt() throws {
+        func names(_ count: Int) throws -> [String]? {
+            let message = try message { Array(repeating: "a", count: count).write(to: &$0) }
+            return try message.read(DetectorNames.self).names
+        }
+        #expect(try names(DetectorBatch.mostOfApp)?.count == DetectorBatch.mostOfApp)
+        #expect(try names(DetectorBatch.mostOfApp + 1) == nil)
+    }
+
     @Test func samplesThatDoNotFitAreRefused() throws {
         func isRead(_ channels: Int, _ body: (inout WireWriter) -> Void) throws -> Bool {
             SampleCodec.read(try message(body), channels: channels) { _, _, _ in }

@@ -512,6 +512,7 @@ extension EndToEnd {
                     "detectors-per-app", broker,
                     (0...32).map { "\(add) [\(many)(\(64 * $0),\(min(2049, 64 * ($0 + 1))))]]" }
                 ),
+                ("detectors-per-app", broker, ["app \(object) RemoveDetectors asa{sv} [['d']*2049,{}]"]),
                 (
                     "condition-bytes-per-call", broker,
                     ["\(add) [[('d%d'%i,{'when':V('s','x > 1g'+' '*4000)}) for i in range(17)]]"]
