@@ -100,3 +100,12 @@ package struct ClaimProblem: Swift.Error, Hashable, Sendable, CustomStringConver
         }
     }
 }
+
+extension ClaimProblem {
+    /// What there is no room for: so much more than a user has of a limit.
+    init(_ key: String, _ more: Int, beyond shares: UserShares, of user: UInt32) {
+        let (held, limit) = (shares.held(by: user), shares.limit)
+        let range = shares.taken == limit ? "\(limit)" : "\(held) for one user, as much as the others leave"
+        self.init(kind: .limit, key: key, value: "\(held + more)", range: range)
+    }
+}

@@ -202,19 +202,15 @@ package struct SensorHub: Sendable {
         for user: UInt32?, _ request: SensorRequest, insteadOf old: SensorRequest?
     ) throws(ClaimProblem) {
         guard let user else { return }
-        if old == nil, !self.places.take(1, for: user) { throw Self.excess("claimants", 1, of: self.places, user) }
+        if old == nil, !self.places.take(1, for: user) {
+            throw ClaimProblem("claimants", 1, beyond: self.places, of: user)
+        }
         // Whoever wants no more than it has keeps that, however little the others leave.
         let more = request.messages - (old?.messages ?? 0)
         if more <= 0 { return self.messages.giveBack(-more, for: user) }
         guard !self.messages.take(more, for: user) else { return }
         if old == nil { self.places.giveBack(1, for: user) }
-        throw Self.excess("messages-per-second", more, of: self.messages, user)
-    }
-
-    private static func excess(_ key: String, _ more: Int, of shares: UserShares, _ user: UInt32) -> ClaimProblem {
-        let (held, limit) = (shares.held(by: user), shares.limit)
-        let range = shares.taken == limit ? "\(limit)" : "\(held) for one user, as much as the others leave"
-        return ClaimProblem(kind: .limit, key: key, value: "\(held + more)", range: range)
+        throw ClaimProblem("messages-per-second", more, beyond: self.messages, of: user)
     }
 
     private static func check(_ pace: SensorPace) throws(ClaimProblem) {

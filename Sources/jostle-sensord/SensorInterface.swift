@@ -135,7 +135,7 @@ final class ReaderService {
             "signal-bytes": UInt64(SignalLine.room + SignalLine.kept),
         ]
         return own.merging(CallLimits.table) { own, _ in own }.merging(Polkit.limits) { own, _ in own }
-            .merging(PolkitRounds.limits) { own, _ in own }
+            .merging(PolkitRounds.limits) { own, _ in own }.merging(SensorProxy.limits) { own, _ in own }
     }
 
     /// What is held of what there is for all, and by whom. A user sees what is his, and what all have together; our own user and

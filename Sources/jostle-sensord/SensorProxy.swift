@@ -46,6 +46,8 @@ final class SensorProxy {
     /// A connection that claims sensors.
     private final class Client {
         let peer: PacedSender.Peer
+        /// In whose share its claims count.
+        let user: UInt32
         var watch: NameWatch.Token?
         var sensors: Set<ProxySensor> = []
         /// Claims that are not answered yet.
@@ -53,7 +55,10 @@ final class SensorProxy {
         /// There was no room to tell it of some change.
         var isOwedNews = false
 
-        init(_ peer: PacedSender.Peer) { self.peer = peer }
+        init(_ peer: PacedSender.Peer, of user: UInt32) {
+            self.peer = peer
+            self.user = user
+        }
     }
 
     /// - Parameters:
@@ -74,7 +79,7 @@ final class SensorProxy {
         self.sender = sender
         self.rounds = polkit.map { PolkitRounds($0, "net.hadess.SensorProxy.claim-sensor", names, on: bus.loop) }
         self.log = log
-        let guardian: ExportedObject.Guardian? = polkit == nil ? nil : { [weak self] in self?.admit($0, $1) }
+        let guardian: ExportedObject.Guardian = { [weak self] in self?.admit($0, $1) }
         bus.export(
             ExportedObject(Self.path, [(SensorProxyInterface.table, self)], guardian: guardian))
         bus.export(
@@ -89,20 +94,20 @@ final class SensorProxy {
     var usage: [LimitUsage] {
         let part = LimitUsage.Part.interface(Self.busName)
         return [LimitUsage("all-waiting", of: part, self.asked.shares)] + (self.rounds?.usage(of: part) ?? [])
+            + self.state.usage
     }
+
+    /// How much there is for all, as `Limits` shows it.
+    static let limits = [
+        ProxyState.limit: UInt64(SensorHub.strangers.limit),
+        "\(ProxyState.limit)-of-root": UInt64(SensorHub.strangers.reserve),
+        "\(ProxyState.limit)-per-user": UInt64(SensorHub.strangers.share),
+    ]
 
     // MARK: Sensors
 
     /// The sensor behind one of ours, by its name. A sensor that sits elsewhere than in the display is no business of the screen's.
-    private static func sensor(named name: String) -> ProxySensor? {
-        switch name {
-        case SensorDescription.accelerometer: .accelerometer
-        case "light": .light
-        case "proximity": .proximity
-        case "magnetometer": .compass
-        default: nil
-        }
-    }
+    private static func sensor(named name: String) -> ProxySensor? { ProxySensor.allCases.first { $0.name == name } }
 
     /// A sensor is there for the first time, or its description changed.
     func see(_ service: SensorService) {
@@ -153,15 +158,15 @@ final class SensorProxy {
     // MARK: Calls
 
     func claim(_ sensor: ProxySensor, _ call: MethodCall) throws(BusError) {
-        let client = self.clients[call.sender] ?? self.makeClient(call.sender)
+        // Whoever may claim is one, until it is seen that it claims nothing.
+        guard let client = self.clients[call.sender] else { throw .accessDenied("it is not known who you are") }
         // Answered when there is a reading; whoever asks again while it waits is answered at once.
         if let earlier = client.calls.updateValue(call, forKey: sensor) { earlier.reply() }
-        var isTaken = false
-        self.change { isTaken = $0.claim(sensor, by: call.sender, &$1) }
-        guard isTaken else {
+        var problem: ClaimProblem?
+        self.change { problem = $0.claim(sensor, by: call.sender, of: client.user, &$1) }
+        if let problem {
             client.calls[sensor] = nil
-            self.tidy(client)
-            throw .limitsExceeded("claimants are at their limit of \(SensorLimits.claimants)")
+            throw .limitsExceeded("\(problem)")
         }
         client.sensors.insert(sensor)
     }
@@ -178,8 +183,8 @@ final class SensorProxy {
         self.change { $0.release(sensor, by: client.peer.name, &$1) }
     }
 
-    private func makeClient(_ name: String) -> Client {
-        let client = Client(self.sender.peer(name))
+    private func makeClient(_ name: String, of user: UInt32) -> Client {
+        let client = Client(self.sender.peer(name), of: user)
         self.clients[name] = client
         client.peer.onRoom(for: client) { [weak self, weak client] _ in
             if let self, let client { self.hasRoom(client) }
@@ -200,8 +205,8 @@ final class SensorProxy {
         if let watch = client.watch { self.names.unfollow(watch) }
     }
 
-    /// Has polkit say whether a caller may claim. What a connection claims and releases is taken in the order in which it
-    /// asked; to look is free at any time.
+    /// Finds out whose a caller is, in whose share it claims, and has polkit say whether it may. What a connection claims and
+    /// releases is taken in the order in which it asked; to look is free at any time.
     private func admit(_ call: MethodCall, _ answer: @escaping (BusError?) -> Void) {
         let member = call.message.member ?? ""
         let isClaim = member.hasPrefix("Claim")
@@ -219,21 +224,29 @@ final class SensorProxy {
         self.asked.open(sender, of: nil)
         self.bus.user(of: sender) { [weak self] user in
             guard let self else { return }
-            guard let user, let rounds = self.rounds else {
+            guard let user else {
                 return self.finish(sender) { answer(.accessDenied("the bus does not know your user")) }
             }
             for (_, answer) in self.asked.setUser(user, of: sender) { answer(.tooManyWait) }
+            guard let rounds = self.rounds else { return self.finish(sender) { self.letIn(sender, of: user, answer) } }
             rounds.admit(sender, of: user) { [weak self] admission in
                 self?.finish(sender) {
                     switch admission {
                     case .yes(let asked):
-                        answer(nil)
+                        self?.letIn(sender, of: user, answer)
                         if self?.clients[sender] != nil { rounds.hold(sender, of: user, asOf: asked) }
                     case .no(let resting, let reason): answer(Self.refusal(resting, reason))
                     }
                 }
             }
         }
+    }
+
+    /// Has a caller claim, who is a client from then on if there was a place.
+    private func letIn(_ sender: String, of user: UInt32, _ answer: (BusError?) -> Void) {
+        let client = self.makeClient(sender, of: user)
+        answer(nil)
+        self.tidy(client)
     }
 
     private static func refusal(_ resting: Resting, _ reason: String?) -> BusError {

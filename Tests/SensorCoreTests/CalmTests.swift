@@ -16,7 +16,7 @@ struct CalmTests {
             self.state = ProxyState(calm: calm)
             var actions: [ProxyState.Action] = []
             self.state.set(.accelerometer, to: .there, &actions)
-            _ = self.state.claim(.accelerometer, by: ":1", &actions)
+            _ = self.state.claim(.accelerometer, by: ":1", of: UserShares.root, &actions)
         }
 
         mutating func see(_ sample: SIMD3<Double>, at time: Double) {
@@ -108,7 +108,7 @@ struct CalmTests {
         #expect(desktop.turns.map(\.orientation) == [.rightUp, .normal])
         var actions: [ProxyState.Action] = []
         desktop.state.release(.accelerometer, by: ":1", &actions)
-        _ = desktop.state.claim(.accelerometer, by: ":2", &actions)
+        _ = desktop.state.claim(.accelerometer, by: ":2", of: UserShares.root, &actions)
         desktop.see(SIMD3(-1, 0, 0), at: 100)
         for index in 0..<40 { desktop.see(SIMD3(-1, 0, 0), at: 100.05 + Double(index) / Self.rate) }
         #expect(desktop.turns.map(\.orientation) == [.rightUp, .normal, .leftUp])

@@ -8,8 +8,13 @@ struct ProxyTests {
     private struct Table {
         var state = ProxyState()
 
-        mutating func claim(_ sensor: ProxySensor, _ client: String) -> [ProxyState.Action] {
-            self.take { $0.claim(sensor, by: client, &$1) ? () : $1.append(.stop(sensor)) }
+        /// One that finds no place stops.
+        mutating func claim(
+            _ sensor: ProxySensor, _ client: String, of user: UInt32 = UserShares.root
+        ) -> [ProxyState.Action] {
+            self.take { state, actions in
+                if state.claim(sensor, by: client, of: user, &actions) != nil { actions.append(.stop(sensor)) }
+            }
         }
         mutating func take(_ act: (inout ProxyState, inout [ProxyState.Action]) -> Void) -> [ProxyState.Action] {
             var actions: [ProxyState.Action] = []
@@ -213,6 +218,30 @@ struct ProxyTests {
         #expect(table.claim(.proximity, ":more") == [.answer(.proximity, [":more"]), .run(.proximity)])
         _ = table.release(.light, ":5")
         #expect(table.claim(.light, ":more") == [.answer(.light, [":more"])])
+    }
+
+    /// A user has half of the places that are not root's, of each sensor, and those that the user releases are there again.
+    @Test func nobodyTakesAllPlaces() {
+        var table = Table()
+        let share = SensorHub.strangers.share
+        for index in 0..<share { #expect(table.claim(.light, ":\(index)", of: 1_000) != [.stop(.light)]) }
+        #expect(table.claim(.light, ":more", of: 1_000) == [.stop(.light)])
+        var actions: [ProxyState.Action] = []
+        let problem = table.state.claim(.light, by: ":more", of: 1_000, &actions)
+        #expect(problem?.description.hasPrefix("proxy-claimants is at its limit of \(share) for one user") == true)
+        #expect(table.claim(.light, ":5", of: 1_000) == [.answer(.light, [":5"])])
+        #expect(table.claim(.proximity, ":more", of: 1_000) != [.stop(.proximity)])
+        _ = table.release(.light, ":5")
+        #expect(table.claim(.light, ":more", of: 1_000) == [.answer(.light, [":more"])])
+        for user in [UserShares.root, 1_001] {
+            #expect(table.claim(.light, ":of \(user)", of: user) == [.answer(.light, [":of \(user)"])])
+        }
+        let held = table.state.usage.map { "\($0.name): \($0.held(by: 1_000)) of \($0.held)" }
+        #expect(
+            held == [
+                "proxy-claimants: 0 of 0", "proxy-claimants: \(share) of \(share + 2)", "proxy-claimants: 1 of 1",
+                "proxy-claimants: 0 of 0",
+            ])
     }
 
     /// As Linux reads it, by the angle of the axis above the horizon; the published thresholds are 35 degrees for an edge, 20 and 70 for the display.

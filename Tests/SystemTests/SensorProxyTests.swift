@@ -277,6 +277,34 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// One user's connections take no place that others, or root, are to find. Only root can play several.
+        @Test(.enabled(if: geteuid() == 0)) func oneUserLeavesPlacesToOthers() throws {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            let reader = try BackgroundProgram(
+                "jostle-sensord", ["--bus", stage.address, "--sensor-proxy", "--source", Stage.rest])
+            try Stage.waitUntilServing(reader)
+            // Nobody is kept waiting for a sensor that is not there.
+            let hog = try stage.startScript(as: Stage.nobody, (0...480).map { "p\($0) \(Self.call) ClaimLight" })
+            try hog.waitUntilSaid("staying", timeout: .seconds(60))
+            let lines = hog.output.split(separator: "\n").map(String.init).dropLast()
+            try #require(lines.count == 481)
+            #expect(lines.dropLast().allSatisfy { $0.hasSuffix(" ok []") })
+            let refusal = "p480 error org.freedesktop.DBus.Error.LimitsExceeded: proxy-claimants is at its limit of "
+            #expect(lines.last == refusal + "480 for one user, as much as the others leave")
+            for user in [Stage.somebody, []] {
+                #expect(try stage.script(as: user, ["p \(Self.call) ClaimLight"]) == ["p ok []"])
+            }
+            let limits = try stage.property("Limits", at: Stage.Object.sensors)
+            #expect(limits.contains("\"proxy-claimants-per-user\" 480"), "\(limits)")
+            // What one leaves is there for the next.
+            _ = try hog.terminate()
+            try stage.until("its places are free") {
+                try stage.script(as: Stage.nobody, ["p \(Self.call) ClaimLight"]) == ["p ok []"]
+            }
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// A desktop that was stopped for longer than changes are kept for it hears what is true when it goes on.
         @Test func whoDidNotReadIsToldAllWhenItDoes() throws {
             // Dark until it is stopped, and then more changes than may wait for it, the last of which stands.

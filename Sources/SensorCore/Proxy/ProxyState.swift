@@ -7,6 +7,16 @@ package enum ProxySensor: Int, Hashable, Sendable, CaseIterable {
     case light
     case proximity
     case compass
+
+    /// What the sensor behind it is called.
+    package var name: String {
+        switch self {
+        case .accelerometer: SensorDescription.accelerometer
+        case .light: "light"
+        case .proximity: "proximity"
+        case .compass: "magnetometer"
+        }
+    }
 }
 
 /// What there is to know of the sensors, as that interface's properties.
@@ -49,12 +59,20 @@ package struct ProxyState: Sendable {
         case broken
     }
 
+    private struct Claimant: Sendable {
+        let client: String
+        /// In whose share it counts.
+        let user: UInt32
+    }
+
     private struct Sensor: Sendable {
         var isThere = false
         /// True from its breaking to its next reading.
         var isDoubtful = false
         /// In the order in which they came.
-        var claimants: [String] = []
+        var claimants: [Claimant] = []
+        /// How many of them each user may have.
+        var places = SensorHub.strangers
         /// Those of them whose claims do not rest, in the order in which they came or came back.
         var awake: [String] = []
         /// Those of the awake that were told nothing yet.
@@ -63,6 +81,8 @@ package struct ProxyState: Sendable {
         var waiting: [String] = []
         /// True from the first reading after the sensor began to run.
         var isRead = false
+
+        func isClaimed(by client: String) -> Bool { self.claimants.contains { $0.client == client } }
     }
 
     private var sensors = [Sensor](repeating: Sensor(), count: ProxySensor.allCases.count)
@@ -98,19 +118,33 @@ package struct ProxyState: Sendable {
     /// Whether a client holds a claim that does not rest.
     package func isTold(_ client: String, of sensor: ProxySensor) -> Bool { self[sensor].awake.contains(client) }
 
+    /// What there is of each sensor for all, and who has it.
+    package var usage: [LimitUsage] {
+        ProxySensor.allCases.map { LimitUsage(Self.limit, of: .sensor($0.name), self[$0].places) }
+    }
+
     // MARK: Claims
 
-    /// A client claims a sensor. Answered by an action, perhaps a later one; false when there are too many, and then never.
-    package mutating func claim(_ sensor: ProxySensor, by client: String, _ actions: inout [Action]) -> Bool {
-        guard !self[sensor].claimants.contains(client) else {
+    /// As `Limits` names it.
+    package static let limit = "proxy-claimants"
+
+    /// A client claims a sensor. Answered by an action, perhaps a later one; never, when it is returned why there is no place for it.
+    ///
+    /// - Parameter user: Whose claim it is: nobody takes all places.
+    package mutating func claim(
+        _ sensor: ProxySensor, by client: String, of user: UInt32, _ actions: inout [Action]
+    ) -> ClaimProblem? {
+        guard !self[sensor].isClaimed(by: client) else {
             // Whoever waits already is answered with the first reading.
             if !self[sensor].waiting.contains(client) { actions.append(.answer(sensor, [client])) }
-            return true
+            return nil
         }
-        guard self[sensor].claimants.count < SensorLimits.claimants else { return false }
-        self[sensor].claimants.append(client)
+        guard self[sensor].places.take(1, for: user) else {
+            return ClaimProblem(Self.limit, 1, beyond: self[sensor].places, of: user)
+        }
+        self[sensor].claimants.append(Claimant(client: client, user: user))
         self.begin(sensor, for: client, isAnswered: false, &actions)
-        return true
+        return nil
     }
 
     /// What is known is told at once, or with the first reading.
@@ -135,8 +169,9 @@ package struct ProxyState: Sendable {
 
     /// A client wants a sensor no more, or is gone. Nothing when it had no claim.
     package mutating func release(_ sensor: ProxySensor, by client: String, _ actions: inout [Action]) {
-        guard let index = self[sensor].claimants.firstIndex(of: client) else { return }
-        self[sensor].claimants.remove(at: index)
+        guard let index = self[sensor].claimants.firstIndex(where: { $0.client == client }) else { return }
+        let claimant = self[sensor].claimants.remove(at: index)
+        self[sensor].places.giveBack(1, for: claimant.user)
         self.end(sensor, for: client, &actions)
     }
 
@@ -161,7 +196,7 @@ package struct ProxyState: Sendable {
     /// Lets all claims of a client go on that rested.
     package mutating func wake(_ client: String, _ actions: inout [Action]) {
         for sensor in ProxySensor.allCases
-        where self[sensor].claimants.contains(client) && !self[sensor].awake.contains(client) {
+        where self[sensor].isClaimed(by: client) && !self[sensor].awake.contains(client) {
             // It may have come or gone meanwhile.
             let news = self[sensor].isThere ? [Self.presence(of: sensor)] : Self.properties(of: sensor)
             actions.append(.tell([client], news))
