@@ -1,7 +1,9 @@
+package import Motion
+
 /// What logind says of the sessions that count: which there are, and whether each is locked or idle.
 ///
 /// A round begins with a list, and is over when each session on it has answered: until then nobody knows whether all are locked. A list
-/// that is asked for and does not come takes nothing from the round before, whose answers count on.
+/// that is asked for and does not come takes nothing from the round before, whose answers count on, and is asked for again later.
 package struct LoginSessions: Sendable {
     /// What a session says of itself.
     private struct Session: Sendable {
@@ -17,6 +19,7 @@ package struct LoginSessions: Sendable {
     private var waiting = 0
     /// The list was asked for within a round: what comes of that round is known when it is known that there is no other list.
     private var isInDoubt = false
+    private var patience = RetryPatience()
 
     package init() {}
 
@@ -27,19 +30,26 @@ package struct LoginSessions: Sendable {
     /// Without a session nobody has locked anything.
     package var isLocked: Bool { !self.sessions.isEmpty && self.sessions.values.allSatisfy(\.isLocked) }
     package var isIdle: Bool { self.sessions.values.allSatisfy(\.isIdle) }
+    /// When the list is to be asked for again that did not come; `nil`: it came, or is asked for.
+    package var nextTry: Timestamp? { self.patience.nextTry }
 
     /// The list is to be asked for. Returns the number of the question.
     package mutating func ask() -> UInt64 {
         self.asked += 1
+        self.patience.tried()
         self.isInDoubt = self.isInDoubt || self.waiting > 0
         return self.asked
     }
 
     /// The list came, or did not (`nil`). Returns the number of the round that begins, in which each session on it is to be asked.
-    package mutating func listed(_ sessions: [String]?, asked question: UInt64) -> UInt64? {
+    package mutating func listed(_ sessions: [String]?, asked question: UInt64, at now: Timestamp) -> UInt64? {
         guard question == self.asked else { return nil }
         self.isInDoubt = false
-        guard let sessions else { return nil }
+        guard let sessions else {
+            self.patience.failed(at: now)
+            return nil
+        }
+        self.patience = RetryPatience()
         self.sessions = self.sessions.filter { sessions.contains($0.key) }
         self.waiting = sessions.count
         self.round += 1
@@ -67,5 +77,6 @@ package struct LoginSessions: Sendable {
         self.round += 1
         self.waiting = 0
         self.isInDoubt = false
+        self.patience = RetryPatience()
     }
 }

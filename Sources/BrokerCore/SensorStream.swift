@@ -27,7 +27,7 @@ package struct SensorStream {
     package private(set) var allowed: Double?
     /// Why the last claim came to nothing, until one does not.
     package var refusal: String? { self.patience.refusal }
-    private var patience = ClaimPatience()
+    private var patience = RetryPatience()
     private var silence = SilenceWatch()
     /// Nobody has told of it, and nobody waits for it. Of a call all detectors are counted before the first is put in.
     var isUnknown: Bool { self.detectors == 0 && self.description == nil && self.costs.isEmpty }
@@ -114,7 +114,7 @@ package struct SensorStream {
     private mutating func forgetTerms() {
         self.terms = nil
         self.allowed = nil
-        self.patience = ClaimPatience()
+        self.patience = RetryPatience()
         self.silence.rest()
     }
 
@@ -153,7 +153,7 @@ package struct SensorStream {
         guard self.claimed != nil else { return }
         self.terms = Terms(pace: pace)
         self.allowed = allowed
-        self.patience = ClaimPatience()
+        self.patience = RetryPatience()
         self.silence.begin()
         self.numbers.beginAnew()
     }

@@ -3,6 +3,8 @@ import BrokerCore
 import DBus
 import DaemonSupport
 import Glibc
+import Loop
+import Motion
 import Protocol
 
 /// Learns from logind when the screen is locked, when nobody uses the device and when the system sleeps. Where there is no logind,
@@ -26,6 +28,8 @@ final class LoginLink {
     private var sessions = LoginSessions()
     /// What we told last. The same again is not told, so that it does not undo what others said meanwhile.
     private var told: Bool?
+    /// Runs when a list is to be asked for again that did not come.
+    private var timer: EventLoop.TimerID?
 
     /// - Parameter connection: to logind's bus; the broker's own if it is the same.
     init(_ service: BrokerService, on connection: Connection) {
@@ -76,12 +80,14 @@ final class LoginLink {
         if owner != nil { return self.findSessions() }
         // Nobody will say that the system is back.
         self.sessions.forget()
+        self.setTimer()
         if !self.service.core.work.isIdle { try? self.service.links.tasks.input(.idle(true)) }
         if self.service.core.arbiter.isAsleep { self.service.sleep(false) }
     }
 
     private func findSessions() {
         let question = self.sessions.ask()
+        self.setTimer()
         self.connection.call(Self.manager, "ListSessions", autoStart: false) { [weak self] result in
             typealias Row = Structure<String, UInt32, String, String, ObjectPath>
             guard let self else { return }
@@ -91,10 +97,23 @@ final class LoginLink {
                 let (_, user, _, seat, _) = row.fields
                 return !seat.isEmpty && (isForAll || user == getuid())
             }.map { $0.fields.4 }
-            if let round = self.sessions.listed(found?.map(\.text), asked: question) {
+            let now = self.service.now { $1 }
+            if let round = self.sessions.listed(found?.map(\.text), asked: question, at: now) {
                 for session in found ?? [] { self.ask(session, round) }
             }
+            self.setTimer()
             self.tell()
+        }
+    }
+
+    private func setTimer() {
+        guard let deadline = self.sessions.nextTry else {
+            if let timer { self.service.loop.cancel(timer) }
+            return self.timer = nil
+        }
+        if let timer { return self.service.loop.reschedule(timer, at: deadline.microseconds) }
+        self.timer = self.service.loop.schedule(at: deadline.microseconds, on: .boottime) { [weak self] in
+            self?.findSessions()
         }
     }
 

@@ -1,4 +1,5 @@
 import BrokerCore
+import Motion
 import Testing
 
 /// Which of logind's answers count, and when it is known what they come to.
@@ -19,7 +20,7 @@ import Testing
 
     private func begin(_ list: [String], _ sessions: inout LoginSessions) throws -> UInt64 {
         let question = sessions.ask()
-        let round = sessions.listed(list, asked: question)
+        let round = sessions.listed(list, asked: question, at: .zero)
         return try #require(round)
     }
 
@@ -50,7 +51,7 @@ import Testing
         // It is known of nobody yet whether he counts.
         sessions.answered(Self.two, in: first, isLocked: true, isIdle: true)
         #expect(!sessions.isKnown)
-        let round = sessions.listed([Self.one], asked: question)
+        let round = sessions.listed([Self.one], asked: question, at: .zero)
         let second = try #require(round)
         sessions.answered(Self.two, in: first, isLocked: true, isIdle: true)
         #expect(!sessions.isKnown && !sessions.contains(Self.two))
@@ -64,7 +65,7 @@ import Testing
         let round = try self.begin([Self.one, Self.two], &sessions)
         sessions.answered(Self.one, in: round, isLocked: true, isIdle: true)
         let question = sessions.ask()
-        func fail() { #expect(sessions.listed(nil, asked: question) == nil) }
+        func fail() { #expect(sessions.listed(nil, asked: question, at: .zero) == nil) }
         if isEarly { fail() }
         #expect(!sessions.isKnown)
         sessions.answered(Self.two, in: round, isLocked: true, isIdle: false)
@@ -74,14 +75,37 @@ import Testing
         #expect(sessions.isKnown && !sessions.isLocked && sessions.isIdle)
     }
 
+    /// Also the first one, without which nothing is known of any session: after a second, and less and less often.
+    @Test func aListThatDoesNotComeIsAskedForAgain() throws {
+        var sessions = LoginSessions()
+        var now = Timestamp.zero
+        for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
+            let question = sessions.ask()
+            #expect(sessions.nextTry == nil)
+            #expect(sessions.listed(nil, asked: question, at: now) == nil)
+            now = now + TimeSpan.seconds(Int64(wait))
+            #expect(sessions.nextTry == now)
+        }
+        // One that comes ends it, and the next failure is made up for soon.
+        let round = try self.begin([Self.one], &sessions)
+        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true)
+        #expect(sessions.nextTry == nil && sessions.isLocked)
+        let (old, new) = (sessions.ask(), sessions.ask())
+        for question in [old, new] { #expect(sessions.listed(nil, asked: question, at: now) == nil) }
+        #expect(sessions.nextTry == now + TimeSpan.seconds(1))
+        // Nobody is asked who is gone.
+        sessions.forget()
+        #expect(sessions.nextTry == nil)
+    }
+
     @Test func onlyTheLastQuestionIsAnswered() throws {
         var sessions = try self.sessions([Self.one: true])
         let old = sessions.ask()
         let new = sessions.ask()
-        #expect(sessions.listed([Self.two], asked: old) == nil)
+        #expect(sessions.listed([Self.two], asked: old, at: .zero) == nil)
         #expect(sessions.isKnown && sessions.contains(Self.one))
         sessions.forget()
-        #expect(sessions.listed([Self.two], asked: new) == nil)
+        #expect(sessions.listed([Self.two], asked: new, at: .zero) == nil)
         #expect(sessions.isKnown && !sessions.contains(Self.one))
     }
 }

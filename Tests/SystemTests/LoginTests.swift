@@ -88,6 +88,17 @@ extension EndToEnd {
             _ = try mock.terminate()
         }
 
+        /// The screen is known to be locked, though the sessions were not listed when they were first asked for.
+        @Test func aListThatDoesNotComeIsAskedForAgain() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let login = try BackgroundProgram(
+                tool: ["/usr/bin/python3", Programs.source("Tests/Scripts/login.py"), stage.address, Self.own])
+            _ = try login.waitForLine { $0 == "ready" }
+            try stage.startBroker()
+            try stage.until("the screen is locked") { try self.locked(stage) }
+            _ = try login.terminate()
+        }
+
         /// While the system sleeps nothing of a budget is used; only logind may say so.
         @Test func sleepIsFree() throws {
             let stage = try Stage(source: nil, broker: false)

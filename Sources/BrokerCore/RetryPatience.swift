@@ -1,7 +1,7 @@
 package import Motion
 
-/// When a claim that came to nothing is tried again: after a second, after two more, and so on up to a minute.
-package struct ClaimPatience: Equatable, Sendable {
+/// When what came to nothing is tried again: after a second, after two more, and so on up to a minute.
+package struct RetryPatience: Equatable, Sendable {
     package static let first = TimeSpan.seconds(1)
     package static let longest = TimeSpan.seconds(60)
 

@@ -1,0 +1,41 @@
+#!/usr/bin/python3
+"""Plays a logind that does not list its sessions when it is first asked: login.py ADDRESS USER
+
+Owns the name, prints "ready", and answers the first ListSessions with an error. Those after it name one session, which is the
+user's, at a seat, and locked.
+"""
+
+import asyncio
+import sys
+
+from dbus_fast import Message, MessageType, RequestNameReply, Variant
+from dbus_fast.aio import MessageBus
+
+SESSION = "/org/freedesktop/login1/session/c1"
+
+
+async def main():
+    address, user = sys.argv[1], int(sys.argv[2])
+    bus = await MessageBus(bus_address=address).connect()
+    asked = 0
+
+    def arrived(message):
+        nonlocal asked
+        if message.message_type is not MessageType.METHOD_CALL:
+            return None
+        if message.member == "ListSessions":
+            asked += 1
+            if asked == 1:
+                return Message.new_error(message, "org.freedesktop.DBus.Error.Failed", "not now")
+            return Message.new_method_return(message, "a(susso)", [[["c1", user, "me", "seat0", SESSION]]])
+        if message.member == "GetAll" and message.path == SESSION:
+            return Message.new_method_return(message, "a{sv}", [{"LockedHint": Variant("b", True)}])
+        return None
+
+    bus.add_message_handler(arrived)
+    assert await bus.request_name("org.freedesktop.login1") is RequestNameReply.PRIMARY_OWNER
+    print("ready", flush=True)
+    await bus.wait_for_disconnect()
+
+
+asyncio.run(main())
