@@ -19,6 +19,8 @@ final class SampleStream {
 
     /// Packets read at one time: others want their turn, too.
     private static let batch = 16
+    /// More packets than the reader's socket holds.
+    private static let most = 1_024
 
     init(
         _ number: UInt64, _ end: consuming OwnedDescriptor, channels: Int, on loop: EventLoop
@@ -35,8 +37,19 @@ final class SampleStream {
     }
 
     /// Takes what has come, as far as others are not kept waiting for it.
-    func read() {
-        for _ in 0..<Self.batch {
+    private func read() { self.read(atMost: Self.batch) }
+
+    /// Takes all that has come, and hears nothing any more: another claim is in its place, whose numbers begin anew and would not
+    /// show what was left here.
+    func drain() {
+        self.read(atMost: Self.most)
+        self.close()
+    }
+
+    private func read(atMost packets: Int) {
+        for _ in 0..<packets {
+            // Whoever took samples may have let go of us.
+            guard self.watch != nil else { return }
             let count: Int?
             do throws(SystemError) {
                 count = try self.end.receive(packet: &self.packet.words)
@@ -49,8 +62,6 @@ final class SampleStream {
             if header.kind == .samples {
                 self.packet.lend { times, values in self.onSamples(header.sequence, times, values) }
             }
-            // Whoever took the samples may have let go of us.
-            guard self.watch != nil else { return }
         }
     }
 

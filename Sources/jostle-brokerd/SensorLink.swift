@@ -198,8 +198,7 @@ final class SensorLink {
                 let options = try result.take().read(reply: [String: Value].self)
                 let inForce = try self.answer(options)
                 // What it was sent until now belongs before what comes next.
-                self.streams[sensor]?.read()
-                self.streams.removeValue(forKey: sensor)?.close()
+                self.streams.removeValue(forKey: sensor)?.drain()
                 self.claimed(sensor, inForce, options)
             } catch {
                 guard self.requests[sensor] == request else { return }
@@ -221,7 +220,11 @@ final class SensorLink {
             do throws(BusError) {
                 let (descriptor, options) = try result.take().read(reply: WireDescriptor.self, [String: Value].self)
                 let inForce = try self.answer(options)
-                self.streams[sensor] = try self.stream(of: sensor, descriptor, options, pace)
+                let stream = try self.stream(of: sensor, descriptor, options, pace)
+                // What came over another one until now belongs before what comes over this one.
+                self.streams.updateValue(stream, forKey: sensor)?.drain()
+                // What was heard then may have it wanted by nobody.
+                guard self.streams[sensor] === stream else { return }
                 // It may have come as signals until now. Release ends that claim, and not the stream.
                 self.bus.tell(target, "Release", noOptions)
                 self.claimed(sensor, inForce, options)

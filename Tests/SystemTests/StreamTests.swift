@@ -313,6 +313,38 @@ extension Senses {
             #expect(sensors.contains("\"lost\" t 0 "), "\(sensors)")
         }
 
+        /// What is there to read of a stream is heard before what takes its place: another stream, or signals.
+        @Test(arguments: [true, false]) func nothingUnreadIsLeftInAStream(_ isAnother: Bool) throws {
+            let stage = try Stage(source: nil)
+            let broker = try #require(stage.broker)
+            let script = ["/usr/bin/python3", Programs.source("Tests/Scripts/reader.py")]
+            let reader = try BackgroundProgram(tool: script + [stage.address, "\(broker.pid)"])
+            _ = try reader.waitForLine { $0 == "ready" }
+            try stage.until("the sensor is there") {
+                try stage.property("Sensors", at: Stage.Object.broker).contains("accelerometer")
+            }
+            let slow = try stage.watch("\(Stage.always),name=slow", "--app", "org.example.Slow")
+            let fast = try stage.watch("\(Stage.always),every=10ms,name=fast", "--app", "org.example.Fast")
+            func untilReceived(_ count: Int) throws {
+                try stage.until("\(count) samples were heard") {
+                    let sensors = try stage.property("Sensors", at: Stage.Object.broker)
+                    return sensors.contains("\"received\" t \(count) ") && sensors.contains("\"lost\" t 0 ")
+                }
+            }
+            try untilReceived(5)
+            var faster: BackgroundProgram?
+            if isAnother {
+                faster = try stage.watch("\(Stage.always),every=5ms,name=faster", "--app", "org.example.Faster")
+            } else {
+                try stage.kill(fast)
+            }
+            let sent = try reader.waitForLine { $0.hasPrefix("sent ") }
+            #expect(sent == (isAnother ? "sent 160" : "sent 155"))
+            try untilReceived(isAnother ? 160 : 155)
+            _ = (slow, fast, faster)
+            _ = try reader.terminate()
+        }
+
         @Test func theExampleReads() throws {
             let stage = try Stage(broker: false, readerPolicy: Stage.fast)
             let example = Programs.source("docs/examples/stream.py")
