@@ -60,9 +60,8 @@ struct SensorCosts {
     func overrun(of user: UInt32) -> Overrun? {
         let now = self.counts(of: user)
         func check(_ name: String, _ shares: UserShares, _ amount: Int, _ what: String) -> Overrun? {
-            let more = amount - shares.held(by: user)
-            guard more > 0, more > shares.room(for: user) else { return nil }
-            return Overrun(name: name, shares: shares, amount: amount, what: what)
+            shares.admits(amount, for: user)
+                ? nil : Overrun(name: name, shares: shares, amount: amount, what: what)
         }
         return check("paces", self.paces, now.paces, "different paces")
             ?? check("stateful-per-sensor", self.stateful, now.stateful, "different filters and windows")

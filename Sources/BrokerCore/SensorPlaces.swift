@@ -11,9 +11,8 @@ package struct SensorPlaces {
 
     /// Why a user may not have detectors on so many sensors; `nil`: they may.
     func refusal(of count: Int, to user: UInt32) -> Refusal? {
-        let more = count - self.shares.held(by: user)
-        guard more > 0, more > self.shares.room(for: user) else { return nil }
-        return Refusal("sensors", self.shares, user, "the conditions are on \(count) sensors")
+        self.shares.admits(count, for: user)
+            ? nil : Refusal("sensors", self.shares, user, "the conditions are on \(count) sensors")
     }
 
     /// Books on how many sensors a user's detectors are now.

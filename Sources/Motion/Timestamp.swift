@@ -48,6 +48,9 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     public static func - (a: Timestamp, b: Timestamp) -> TimeSpan {
         TimeSpan(microseconds: saturatingDifference(a.microseconds, b.microseconds))
     }
+
+    /// Whether two points, whichever is earlier, are less than a span apart.
+    package func isWithin(_ span: TimeSpan, of other: Timestamp) -> Bool { max(self - other, other - self) < span }
 }
 
 /// A length of time in microseconds. Arithmetic saturates.

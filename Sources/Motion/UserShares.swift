@@ -38,6 +38,11 @@ package struct UserShares: Equatable, Sendable {
         return max(0, left / 2 - held)
     }
 
+    /// Whether a user may have an amount in all: what it has it may keep, also where that is more than it may take by now.
+    package func admits(_ amount: Int, for user: UInt32) -> Bool {
+        amount - self.held(by: user) <= self.room(for: user)
+    }
+
     /// Takes an amount for a user, all of it or nothing. Returns false when that is more than the user may take.
     package mutating func take(_ amount: Int, for user: UInt32) -> Bool {
         guard amount >= 0, amount <= self.room(for: user) else { return false }

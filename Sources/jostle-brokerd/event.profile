@@ -2795,7 +2795,7 @@ $s6Motion9DimensionO8rawValueSSvg
 0
 0
 $0
-$s6Motion9TimestampV11ArbitrationE8isWithin_2ofSbAA8TimeSpanV_ACtF
+$s6Motion9TimestampV8isWithin_2ofSbAA8TimeSpanV_ACtF
 93478046666467703
 8
 0

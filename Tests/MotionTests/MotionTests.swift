@@ -11,6 +11,17 @@ import Testing
         #expect(TimeSpan.milliseconds(.min) == TimeSpan(microseconds: .min))
     }
 
+    @Test func whicheverOfTwoIsEarlierTheyAreAsFarApart() {
+        let (early, late) = (Timestamp(microseconds: 7), Timestamp(microseconds: 1_007))
+        for (a, b) in [(early, late), (late, early)] {
+            #expect(!a.isWithin(.milliseconds(1), of: b) && a.isWithin(TimeSpan(microseconds: 1_001), of: b))
+        }
+        #expect(early.isWithin(TimeSpan(microseconds: 1), of: early) && !early.isWithin(.zero, of: early))
+        // Nothing is longer than the longest span, and nothing traps.
+        let (first, last) = (Timestamp(microseconds: .min), Timestamp(microseconds: .max))
+        #expect(!first.isWithin(TimeSpan(microseconds: .max), of: last))
+    }
+
     @Test func wireValuesBeyondReasonAreRefused() {
         #expect(Timestamp(wire: 5)?.microseconds == 5)
         #expect(Timestamp(wire: .max) == nil)

@@ -70,6 +70,23 @@ import Testing
         #expect(shares == UserShares(limit: 16, reserve: 0))
     }
 
+    /// What a user has in all is asked after as what it would take on top.
+    @Test func whoHasMoreThanItsShareMayKeepItAndHaveNoMore() {
+        var shares = UserShares(limit: 16, reserve: 4)
+        #expect(shares.admits(0, for: 1000) && shares.admits(6, for: 1000) && !shares.admits(7, for: 1000))
+        #expect(shares.admits(16, for: UserShares.root) && !shares.admits(17, for: UserShares.root))
+        shares.set(8, for: 1000)
+        #expect(shares.admits(8, for: 1000) && shares.admits(3, for: 1000) && !shares.admits(9, for: 1000))
+        #expect(shares.admits(2, for: 1001) && !shares.admits(3, for: 1001) && !shares.admits(.max, for: 1001))
+        for amount in 0..<20 {
+            for user in [UserShares.root, 1000, 1001] where amount > shares.held(by: user) {
+                var copy = shares
+                let takes = copy.take(amount - shares.held(by: user), for: user)
+                #expect(shares.admits(amount, for: user) == takes, "\(amount) for \(user)")
+            }
+        }
+    }
+
     @Test func `giving back what was not taken is our own mistake`() async {
         await #expect(processExitsWith: .failure) {
             var shares = UserShares(limit: 16, reserve: 0)

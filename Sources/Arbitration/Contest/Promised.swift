@@ -24,8 +24,3 @@ struct Promised: Sendable {
         self.times.filter { $0.isWithin(cooldown, of: time) }.max().map { $0 + cooldown }
     }
 }
-
-extension Timestamp {
-    /// Whether two times, whichever is earlier, are less than a span apart.
-    func isWithin(_ span: TimeSpan, of other: Timestamp) -> Bool { max(self - other, other - self) < span }
-}
