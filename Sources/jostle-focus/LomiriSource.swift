@@ -107,7 +107,7 @@ final class LomiriSource: FocusSource {
         }
         self.isStale = false
         self.found = nil
-        let candidates = self.candidates.all
+        let candidates = self.candidates.beginRound()
         guard !candidates.isEmpty else { return self.finish() }
         self.waiting = candidates.count
         let target = CallTarget(shell.owner, shell.names.focusPath, shell.names.focus)
