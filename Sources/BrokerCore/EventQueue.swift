@@ -77,12 +77,14 @@ package struct EventQueue: Sendable {
     /// Something waits, or may have to be sent again.
     var isKeeping: Bool { !self.waiting.isEmpty || !self.unacknowledged.isEmpty }
     /// The bytes of all that is kept, added up: what `bytes` says without.
-    package var keptBytes: Int { (self.unacknowledged + self.waiting.all).reduce(0) { $0 + $1.event.bytes } }
+    package var keptBytes: Int {
+        self.unacknowledged.reduce(0) { $0 + $1.event.bytes } + self.waiting.all.reduce(0) { $0 + $1.event.bytes }
+    }
     package var unacknowledgedCount: Int { self.unacknowledged.count }
     package var waitingCount: Int { self.waiting.count }
     /// What is to outlive the broker.
     var durableEvents: [Event] {
-        (self.unacknowledged + self.waiting.all).filter(\.isDurable).map(\.event)
+        self.unacknowledged.filter(\.isDurable).map(\.event) + self.waiting.all.filter(\.isDurable).map(\.event)
     }
     var isOpen: Bool { self.isSubscribed && self.isReachable && !self.isHeld }
 

@@ -23,16 +23,22 @@ package struct DurableApp: Equatable, Sendable {
         self.detectors = detectors
     }
 
+    /// These are there for good, too, in place of those of their names.
+    package mutating func add(_ requests: [DetectorRequest]) {
+        let names = Set(requests.map(\.name))
+        self.detectors = (self.detectors.filter { !names.contains($0.name) } + requests).sorted { $0.name < $1.name }
+    }
+
     /// What there is for good when an app registered before the disk said that there was this: both, if it is the same app.
     ///
     /// - Parameter withdrawn: The names of what it has removed meanwhile.
     package func joined(by later: DurableApp, without withdrawn: Set<String>) -> DurableApp {
         guard self.binding.mismatch(of: later.binding) == nil else { return self }
-        let names = withdrawn.union(later.detectors.map(\.name))
-        let kept = self.detectors.filter { !names.contains($0.name) }
-        return DurableApp(
+        var app = DurableApp(
             self.id, self.binding.strengthened(by: later.binding), usage: later.usage, modes: later.modes,
-            detectors: (kept + later.detectors).sorted { $0.name < $1.name })
+            detectors: self.detectors.filter { !withdrawn.contains($0.name) })
+        app.add(later.detectors)
+        return app
     }
 }
 

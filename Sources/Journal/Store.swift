@@ -168,9 +168,7 @@ package final class Store {
     /// - Parameter again: It was to be kept before, and may be on the disk.
     package func keep(_ event: DueEvent, again: Bool = false) {
         self.shared.change { queue in
-            guard queue.due.outstanding < self.limits.waitingRows else { return ((), false) }
-            queue.due.add(event, isKnown: again)
-            return ((), true)
+            ((), queue.due.add(event, isKnown: again, upTo: self.limits.waitingRows))
         }
     }
 
@@ -215,6 +213,14 @@ package final class Store {
     /// Has what an app registered for good be this, or nothing. `takeNews` says when this number is on the disk.
     package func set(_ id: AppID, to app: DurableApp?) -> UInt64 {
         self.change(&self.lastDurable) { $0.durable.set(id, to: app, number: $1) }
+    }
+
+    /// Has changes of durable apps be written from now on: what was there before us was told, and is in them.
+    package func appsAreJoined() {
+        self.shared.change { queue in
+            queue.durable.join()
+            return ((), queue.durable.areReady)
+        }
     }
 
     // MARK: Questions

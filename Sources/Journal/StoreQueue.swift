@@ -22,7 +22,7 @@ struct StoreQueue: Sendable {
     var epochs: EpochOrders
     var due = WaitingDue()
     var tasks = TaskChanges()
-    var durable = DurableChanges()
+    var durable = WaitingApps()
     var isStopping = false
 
     // From the writer.

@@ -95,7 +95,7 @@ final class StoreWriter {
             isReady = isReady || !queue.rows.clips.isEmpty
             if !isFailing {
                 isReady = isReady || !queue.epochs.isEmpty || !queue.due.isEmpty
-                isReady = isReady || !queue.tasks.isEmpty || !queue.durable.isEmpty
+                isReady = isReady || !queue.tasks.isEmpty || queue.durable.areReady
                 isReady = isReady || queue.rows.isDue(at: now)
                 if let deadline = queue.rows.deadline { next = min(next ?? .max, deadline) }
             }
@@ -118,8 +118,7 @@ final class StoreWriter {
         queue.due.take(into: &self.due)
         self.tasks.merge(queue.tasks)
         queue.tasks = TaskChanges()
-        self.durable.merge(queue.durable)
-        queue.durable = DurableChanges()
+        queue.durable.take(into: &self.durable)
     }
 
     /// Hands out what there is to say.
@@ -255,7 +254,10 @@ final class StoreWriter {
         self.isRestored = true
         self.shared.withLock { queue in
             queue.news.append(.told(.apps(apps)))
-            if !due.isEmpty { queue.news.append(.told(.restored(due))) }
+            if !due.isEmpty {
+                queue.due.restored(due)
+                queue.news.append(.told(.restored(due)))
+            }
             queue.news.append(.told(.restoredTasks(tasks, terminated: terminated)))
         }
         self.notify()

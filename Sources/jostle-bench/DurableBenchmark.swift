@@ -71,6 +71,7 @@ enum DurableBenchmark {
     private static func fill(_ directory: String) throws(Failure) {
         let run = StoreRun(started: Clock.wallClock(), boot: "bench", version: "bench")
         let store = Store(in: directory, run: run) {}
+        store.appsAreJoined()
         for index in 0..<Self.apps {
             let detectors = (0..<Self.detectorsPerApp).map { detector in
                 DetectorRequest(

@@ -11,11 +11,7 @@ import Protocol
 final class DurableLink {
     private unowned let service: BrokerService
     private let store: Store?
-    private var apps: [AppID: DurableApp] = [:]
-    /// What was forgotten before the disk said what it had; `nil`: it has said so.
-    private var forgotten: Set<AppID>? = []
-    /// What apps removed before that.
-    private var withdrawn: [AppID: Set<String>] = [:]
+    private var apps = DurableApps()
     /// Who waits for which change to be on the disk, in order.
     private var commits: [(number: UInt64, done: (BusError?) -> Void)] = []
     /// The number of the last change.
@@ -78,15 +74,12 @@ final class DurableLink {
     /// Has an app's detectors be there also without it. Done when it is on the disk.
     func add(_ requests: [DetectorRequest], of client: Client, then done: @escaping (BusError?) -> Void) {
         guard client.isDurable, var app = self.apps[client.app] else { return done(nil) }
-        let names = Set(requests.map(\.name))
-        app.detectors = (app.detectors.filter { !names.contains($0.name) } + requests).sorted { $0.name < $1.name }
+        app.add(requests)
         self.set(client.app, to: app, then: done)
     }
 
     func remove(_ names: [String], of client: Client, then done: @escaping (BusError?) -> Void) {
-        guard var app = self.apps[client.app] else { return done(nil) }
-        if self.forgotten != nil { self.withdrawn[client.app, default: []].formUnion(names) }
-        app.detectors.removeAll { names.contains($0.name) }
+        guard let app = self.apps.withdraw(names, from: client.app) else { return done(nil) }
         self.set(client.app, to: app, then: done)
     }
 
@@ -124,9 +117,7 @@ final class DurableLink {
     private func set(_ id: AppID, to app: DurableApp?, then done: @escaping (BusError?) -> Void) {
         guard let store = self.store else { return done(nil) }
         let old = self.apps[id]
-        if old != app {
-            self.apps[id] = app
-            if app == nil { self.forgotten?.insert(id) }
+        if self.apps.set(id, to: app) {
             if let file = self.service.links.clients[id]?.file, old?.detectors != app?.detectors {
                 self.service.links.appFiles.install(file)
             }
@@ -141,7 +132,7 @@ final class DurableLink {
     /// Brings all to the disk again, which has lost it.
     func storeAgain() {
         guard let store = self.store else { return }
-        for app in self.apps.values { self.lastCommit = store.set(app.id, to: app) }
+        for app in self.apps.all.values { self.lastCommit = store.set(app.id, to: app) }
     }
 
     /// Changes up to this one are on the disk.
@@ -163,15 +154,7 @@ final class DurableLink {
     /// a name is gets it only if it is his.
     func restore(_ apps: [DurableApp]) {
         if !apps.isEmpty { self.service.log.info("\(apps.count) apps are durable") }
-        self.apps.reserveCapacity(apps.count)
-        for app in apps where self.forgotten?.contains(app.id) != true {
-            guard let later = self.apps[app.id] else {
-                self.apps[app.id] = app
-                continue
-            }
-            self.set(app.id, to: app.joined(by: later, without: self.withdrawn[app.id] ?? [])) { _ in }
-        }
-        self.forgotten = nil
-        self.withdrawn = [:]
+        for app in self.apps.restore(apps) { self.set(app.id, to: app) { _ in } }
+        self.store?.appsAreJoined()
     }
 }

@@ -50,6 +50,64 @@ import Testing
         }
     }
 
+    /// Before the disk says what there was, one app registers and removes, another is forgotten, and a third does not come.
+    @Test func whatCameBeforeTheDiskSpokeCounts() {
+        let old = ["A", "B", "C"].map { Self.app("org.example.\($0)", detectors: Self.detectors) }
+        let (id, gone, other) = (old[0].id, old[1].id, old[2].id)
+        let late = DetectorRequest(name: "late", options: ["when": .text("y > 1g")])
+        var apps = DurableApps()
+        _ = apps.set(id, to: Self.app(id.name, detectors: [Self.detectors[0], late]))
+        let left = apps.withdraw(["a b"], from: id)
+        #expect(left?.detectors == [late])
+        _ = apps.set(id, to: left)
+        _ = apps.set(gone, to: old[1])
+        _ = apps.set(gone, to: nil)
+        let nothing = apps.withdraw(["skip"], from: other)
+        #expect(nothing == nil)
+        let joined = apps.restore(old)
+        #expect(joined.map(\.id) == [id])
+        #expect(joined.map(\.detectors) == [[late, Self.detectors[1]]])
+        #expect(apps[gone] == nil && apps[other] == old[2])
+        let isChange = apps.set(other, to: old[2])
+        #expect(!isChange)
+    }
+
+    /// What is noted of removals while the disk is silent is bounded: who removes more than that has nothing left of before.
+    @Test func whoRemovesVeryManyHasNothingOfBefore() {
+        let old = Self.app("org.example.A", detectors: Self.detectors)
+        let new = Self.app("org.example.A")
+        for few in [true, false] {
+            var apps = DurableApps()
+            _ = apps.set(old.id, to: new)
+            let count = DurableApps.mostWithdrawn + (few ? 0 : 1)
+            for number in 0..<count { _ = apps.withdraw(["d\(number)"], from: old.id) }
+            let joined = apps.restore([old])
+            #expect(joined.map(\.detectors) == (few ? [Self.detectors] : []))
+            #expect(apps[old.id] == new)
+        }
+    }
+
+    /// An app registers before what the disk had of it is known; a broker that is killed then has lost nothing of that.
+    @Test func nothingIsWrittenBeforeItIsJoined() throws {
+        let place = try Directory()
+        let old = Self.app("org.example.A", detectors: Self.detectors)
+        do {
+            let keeper = Keeper(place)
+            try self.wait(keeper, for: keeper.store.set(old.id, to: old))
+            keeper.close()
+        }
+        let keeper = Keeper(place, joins: false)
+        let change = keeper.store.set(old.id, to: Self.app("org.example.A"))
+        // The writer has had its turn, with all that there was.
+        try keeper.keepAndWait(verdicts(1))
+        #expect(try place.sql("state.db", "SELECT count(DISTINCT detector) FROM detector_option") == "2\n")
+        #expect(!keeper.news.contains("committed(\(change))"))
+        keeper.store.appsAreJoined()
+        try self.wait(keeper, for: change)
+        #expect(try place.sql("state.db", "SELECT count(DISTINCT detector) FROM detector_option") == "0\n")
+        keeper.close()
+    }
+
     private func wait(_ keeper: Keeper, for number: UInt64) throws {
         try keeper.until("change \(number)") { keeper.news.contains("committed(\(number))") }
     }

@@ -56,12 +56,15 @@ final class Keeper {
     private let bell: DispatchSemaphore
     private(set) var news: [String] = []
 
-    /// - Parameter started: The wall clock at the start, in µs.
-    init(_ place: Directory, started: Int64 = 1_000_000, limits: StoreLimits = Keeper.quick) {
+    /// - Parameters:
+    ///   - started: The wall clock at the start, in µs.
+    ///   - joins: Changes of durable apps are written without being joined with what was there.
+    init(_ place: Directory, started: Int64 = 1_000_000, limits: StoreLimits = Keeper.quick, joins: Bool = true) {
         let bell = DispatchSemaphore(value: 0)
         self.bell = bell
         let run = StoreRun(started: started, boot: "boot", version: "test")
         self.store = Store(in: place.path, run: run, limits: limits) { bell.signal() }
+        if joins { self.store.appsAreJoined() }
     }
 
     /// No waiting for more rows, and a short one before another try.

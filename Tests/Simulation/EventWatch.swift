@@ -1,5 +1,6 @@
 import Arbitration
 import BrokerCore
+import Journal
 import Motion
 
 /// Knows what became of each event, as far as somebody sees who only watches; and says what must never be.
@@ -11,12 +12,14 @@ struct EventWatch {
         let time: Timestamp
         let detector: String
 
-        init(_ app: AppID, _ event: Event) {
+        init(_ app: AppID, _ content: EventContent) {
             self.app = app
-            self.epoch = event.epoch
-            self.time = event.time
-            self.detector = event.detector
+            self.epoch = content.epoch
+            self.time = content.time
+            self.detector = content.detector
         }
+
+        init(_ app: AppID, _ event: Event) { self.init(app, event.content) }
     }
 
     private struct Meaning: Hashable {
@@ -260,18 +263,19 @@ struct EventWatch {
     mutating func begin(answer name: EventName, of box: Box) -> [Key] {
         self.answer = (box, name)
         let named = self.records.first {
-            $0.value.box == box && $0.value.sequence == name.sequence && $0.key.epoch == name.epoch
+            $0.value.sequence == name.sequence && $0.key.epoch == name.epoch && $0.value.box == box
         }
         let meant = self.meanings[Meaning(app: box.app, sequence: name.sequence, epoch: name.epoch)]
         self.isHonest = named.map { $0.key == meant } ?? false
         guard let target = named?.value, target.wantsAck, target.isOut, !target.isOver else { return [] }
         // What was sent later, or not as a signal, it need not have; nor what another broker did not send, to which it may answer.
         let order = target.first ?? 0
-        return self.records.filter {
-            $0.value.box == box && $0.value.wantsAck && $0.value.isOut && !$0.value.isOver
-                && $0.value.sequence <= name.sequence && $0.value.first != nil && $0.value.last <= order
-                && (!target.isRestored || $0.value.isRestored)
-        }.map(\.key)
+        func isCovered(_ record: Record) -> Bool {
+            record.sequence <= name.sequence && record.wantsAck && record.isOut && !record.isOver
+                && record.first != nil && record.last <= order && (!target.isRestored || record.isRestored)
+                && record.box == box
+        }
+        return self.records.compactMap { isCovered($0.value) ? $0.key : nil }
     }
 
     mutating func endAnswer(_ due: [Key]) {
@@ -426,15 +430,17 @@ struct EventWatch {
     }
 
     /// All that was handed over is on the disk: these are, and the queues say that those are due.
-    mutating func committed(_ rows: [StoredEvent], due: [StoredEvent]) {
+    mutating func committed(_ rows: some Collection<DueEvent>, due: [StoredEvent]) {
         let rows = Set(rows.map { Row($0) })
         let due = Set(due.lazy.filter { !$0.app.isAnonymous }.map { Row($0) })
         self.counts.committed += rows.count
-        if let lost = due.subtracting(rows).first {
-            self.find("\(lost.key.app): is due for good, and not on the disk: \(lost)")
-        }
-        if let left = rows.subtracting(due).first {
-            self.find("\(left.key.app): is on the disk, and not due: \(left)")
+        if rows != due {
+            if let lost = due.subtracting(rows).first {
+                self.find("\(lost.key.app): is due for good, and not on the disk: \(lost)")
+            }
+            if let left = rows.subtracting(due).first {
+                self.find("\(left.key.app): is on the disk, and not due: \(left)")
+            }
         }
         self.owed.formUnion(rows.lazy.map(\.key))
         self.settled.formUnion(self.settling)
@@ -449,6 +455,11 @@ struct EventWatch {
         init(_ stored: StoredEvent) {
             self.key = Key(stored.app, stored.event)
             self.user = stored.user
+        }
+
+        init(_ due: DueEvent) {
+            self.key = Key(due.app, due.content)
+            self.user = due.user
         }
     }
 

@@ -38,16 +38,32 @@ struct Setup {
 
     let rules: [Policy]
 
+    /// How much may be kept for an app.
+    private static let room = [1_600, 8_000, 40_000, 262_144]
+    /// Each policy with each of these. Many lives have the same.
+    private static let everyRule: [[Policy]] = (0..<policies).map { index in
+        room.map { Setup.policy(index, keeping: $0) }
+    }
+
     init(seed: UInt64) {
         var random = SeededRandom(seed: ~seed)
-        let bytes = [1_600, 8_000, 40_000, 262_144]
-        self.rules = (0..<Self.policies).map { index in
-            Self.policy(index, keeping: bytes.randomElement(using: &random) ?? 8_000)
-        }
+        self.rules = Self.everyRule.map { rules in rules.randomElement(using: &random) ?? rules[0] }
     }
+
+    // MARK: Detectors
+
+    /// Those that are asked for all the time.
+    private static let usual: [DetectorRequest] = (0..<8).map { Setup.makeDetector($0) }
 
     /// The detectors that a client asks for, by number.
     static func detector(_ number: Int) -> DetectorRequest {
+        self.usual.indices.contains(number) ? self.usual[number] : self.makeDetector(number)
+    }
+
+    /// The number of one.
+    static func number(of detector: DetectorRequest) -> Int { Int(detector.name.dropFirst()) ?? -1 }
+
+    private static func makeDetector(_ number: Int) -> DetectorRequest {
         DetectorRequest(
             name: "d\(number)",
             options: [

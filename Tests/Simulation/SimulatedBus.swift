@@ -72,6 +72,20 @@ struct SimulatedConnection {
     static func size(_ bytes: Int) -> Int { bytes + PacedSender.overhead }
 }
 
+/// Which connections are registered, as which apps; in the order of the connections.
+struct SimulatedHandles {
+    private(set) var all: [(connection: Int, app: AppHandle)] = []
+
+    subscript(connection: Int) -> AppHandle? {
+        get { self.all.first { $0.connection == connection }?.app }
+        set {
+            let index = self.all.firstIndex { $0.connection >= connection } ?? self.all.count
+            if index < self.all.count, self.all[index].connection == connection { self.all.remove(at: index) }
+            if let newValue { self.all.insert((connection, newValue), at: index) }
+        }
+    }
+}
+
 /// A program that the bus was asked to start.
 struct SimulatedStart {
     let launch: Launch

@@ -15,8 +15,8 @@ struct SimulatedDisk {
     private(set) var tasks: [TaskChanges.Key: TaskRecord] = [:]
     /// Whose apps their users ended.
     private(set) var terminated: Set<TaskOwner> = []
-    /// The detectors that apps registered for good, by number.
-    private(set) var durable: [AppID: Set<Int>] = [:]
+    /// What apps registered for good.
+    private(set) var durable: [AppID: DurableApp] = [:]
     /// Up to where epochs may have been given out.
     private var reserved: UInt64 = 0
     /// How often all of it was lost.
@@ -40,8 +40,8 @@ struct SimulatedDisk {
         }
     }
 
-    mutating func commit(_ durable: [AppID: Set<Int>?]) {
-        for (app, numbers) in durable { self.durable[app] = numbers }
+    mutating func commit(_ durable: [AppID: DurableApp?]) {
+        for (id, app) in durable { self.durable[id] = app }
     }
 
     /// Reserves epochs from here on, and says where they begin.
@@ -66,7 +66,7 @@ struct SimulatedStore {
     enum News {
         /// More epochs are reserved, from this one on.
         case epochs(UInt64)
-        case durable([AppID: Set<Int>])
+        case durable([DurableApp])
         case restored([DueEvent])
         case persisted([DueEvent])
         case restoredTasks([TaskRecord], [TaskOwner])
@@ -81,7 +81,9 @@ struct SimulatedStore {
     private var takenTasks = TaskChanges()
     private var lastTask: UInt64 = 0
     /// The last word on what each app registered for good.
-    private var durable: [AppID: Set<Int>?] = [:]
+    private var durable: [AppID: DurableApp?] = [:]
+    /// What was said of that before the disk spoke is joined with what it had.
+    private var areAppsJoined = false
     /// What is handed over does not get to the disk, as was said.
     private(set) var isFailing = false
     private var news: [News] = []
@@ -117,7 +119,8 @@ struct SimulatedStore {
         if !self.isRestored {
             self.isRestored = true
             // Apps are known first, and then what is due to them.
-            self.news.append(.durable(disk.durable))
+            self.news.append(.durable(disk.durable.values.sorted { $0.id < $1.id }))
+            self.waiting.restored(disk.due)
             self.news.append(.restored(disk.due))
             let tasks = disk.tasks.values.sorted {
                 ($0.owner, $0.request.earliest, $0.request.identifier)
@@ -153,7 +156,8 @@ struct SimulatedStore {
     }
 
     /// Has what an app registered for good be this; `nil`: nothing.
-    mutating func set(_ app: AppID, to numbers: Set<Int>?) { self.durable[app] = .some(numbers) }
+    mutating func set(_ id: AppID, to app: DurableApp?) { self.durable[id] = .some(app) }
+    mutating func appsAreJoined() { self.areAppsJoined = true }
 
     // MARK: The writer
 
@@ -186,6 +190,7 @@ struct SimulatedStore {
             self.news.append(.tasksKept(upTo: self.takenTasks.last))
             self.takenTasks = TaskChanges()
         }
+        guard self.areAppsJoined else { return !wasLost }
         disk.commit(self.durable)
         self.durable = [:]
         return !wasLost

@@ -135,14 +135,29 @@ struct TaskWatch {
 
     /// All that was handed over is on the disk, and all that the disk says was heard.
     mutating func committed(_ rows: [TaskRecord], _ terminated: Set<TaskOwner>, _ tasks: Tasks) {
-        func key(_ record: TaskRecord) -> String {
-            "\(record.owner.app) \(record.owner.user) \(record.request.identifier) \(record.attempt)"
+        let disk = Set(rows.map { Row($0) })
+        let known = Set(tasks.all.flatMap(\.records).map { Row($0) })
+        if disk != known {
+            if let lost = known.subtracting(disk).first { self.find("\(lost) waits, and is not on the disk") }
+            if let left = disk.subtracting(known).first { self.find("\(left) is on the disk, and waits no more") }
         }
-        let (disk, known) = (Set(rows.map(key)), Set(tasks.all.flatMap(\.records).map(key)))
-        if let lost = known.subtracting(disk).first { self.find("\(lost) waits, and is not on the disk") }
-        if let left = disk.subtracting(known).first { self.find("\(left) is on the disk, and waits no more") }
         if terminated != Set(tasks.all.filter(\.isTerminated).map(\.owner)) {
             self.find("who was ended is not who is on the disk as that")
+        }
+    }
+
+    /// A task on the disk, and how often it was begun by then.
+    private struct Row: Hashable, CustomStringConvertible {
+        let name: Name
+        let attempt: UInt32
+
+        init(_ record: TaskRecord) {
+            self.name = Name(owner: record.owner, identifier: record.request.identifier)
+            self.attempt = record.attempt
+        }
+
+        var description: String {
+            "\(self.name.owner.app) \(self.name.owner.user) \(self.name.identifier) \(self.attempt)"
         }
     }
 

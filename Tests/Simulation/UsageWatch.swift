@@ -17,8 +17,24 @@ struct UsageWatch {
         var own: Set<Int> = []
     }
 
-    /// What is counted here, too.
-    private static let counted: Set<String> = ["apps", "detectors", "absent-apps", "kept-bytes"]
+    /// What is counted here, too, by user.
+    private struct Counts {
+        var apps: [UInt32: Int] = [:]
+        var detectors: [UInt32: Int] = [:]
+        var absentApps: [UInt32: Int] = [:]
+        var keptBytes: [UInt32: Int] = [:]
+
+        /// Those of a limit; `nil`: it is not counted here.
+        subscript(limit: String) -> [UInt32: Int]? {
+            switch limit {
+            case "apps": self.apps
+            case "detectors": self.detectors
+            case "absent-apps": self.absentApps
+            case "kept-bytes": self.keptBytes
+            default: nil
+            }
+        }
+    }
 
     private var holders: [AppHandle: Holder] = [:]
     /// What is wrong.
@@ -65,30 +81,27 @@ struct UsageWatch {
     /// - Parameter mailboxes: What is really kept for apps that are not here.
     mutating func check(_ usage: [LimitUsage], _ mailboxes: Mailboxes) {
         guard self.finding == nil else { return }
-        var counts: [String: [UInt32: Int]] = [:]
+        var counts = Counts()
         for holder in self.holders.values {
-            if let payer = holder.payer ?? holder.user { counts["apps", default: [:]][payer, default: 0] += 1 }
-            if let user = holder.user, !holder.own.isEmpty {
-                counts["detectors", default: [:]][user, default: 0] += holder.own.count
-            }
-            if let payer = holder.payer, !holder.filed.isEmpty {
-                counts["detectors", default: [:]][payer, default: 0] += holder.filed.count
-            }
+            if let payer = holder.payer ?? holder.user { counts.apps[payer, default: 0] += 1 }
+            if let user = holder.user { counts.detectors[user, default: 0] += holder.own.count }
+            if let payer = holder.payer { counts.detectors[payer, default: 0] += holder.filed.count }
         }
         for box in mailboxes.absentBoxes {
             let user = box.user ?? UserShares.root
-            counts["absent-apps", default: [:]][user, default: 0] += 1
-            counts["kept-bytes", default: [:]][user, default: 0] += box.queue.keptBytes
+            counts.absentApps[user, default: 0] += 1
+            counts.keptBytes[user, default: 0] += box.queue.keptBytes
         }
         for limit in usage {
             if limit.held > limit.limit { self.finding = "\(limit.held) of \(limit.limit) \(limit.name) are held" }
             if limit.users.reduce(0, { $0 + limit.held(by: $1) }) != limit.held {
                 self.finding = "\(limit.name): what users hold is not what all hold"
             }
-            let isCounted = Self.counted.contains(limit.name)
+            let counted = counts[limit.name]
             for user in Setup.users {
-                let (held, count) = (limit.held(by: user), counts[limit.name]?[user] ?? 0)
-                if held < 0 || isCounted && count != held {
+                let held = limit.held(by: user)
+                let count = counted.map { $0[user] ?? 0 } ?? max(0, held)
+                if count != held {
                     self.finding = "user \(user) is said to hold \(held) of \(limit.name), and holds \(count)"
                 }
             }

@@ -1,5 +1,6 @@
 import Arbitration
 import BrokerCore
+import Journal
 import Motion
 
 /// Apps that are installed, and those that are launched: what `AppFileLink` and `LaunchLink` do.
@@ -12,7 +13,7 @@ extension World {
     /// A number that no app has.
     var freeHandle: AppHandle? {
         let used = Set(
-            (self.process?.handles.values.map { $0 } ?? []) + (self.process?.installed.values.map { $0 } ?? []))
+            (self.process?.handles.all.map(\.app) ?? []) + (self.process?.installed.values.map { $0 } ?? []))
         return (0..<UInt32(64)).lazy.map { AppHandle($0) }.first { !used.contains($0) }
     }
 
@@ -28,15 +29,15 @@ extension World {
     mutating func setFile(_ index: Int, version: Int) {
         guard index >= 0, index < self.files.count, version != self.files[index] else { return }
         self.files[index] = max(0, min(version, 2))
-        self.readFile(of: Setup.files[index].app, hasChanged: true)
+        self.readFile(of: Setup.files[index].app)
     }
 
     mutating func installFiles() {
-        for file in Setup.files { self.readFile(of: file.app, hasChanged: true) }
+        for file in Setup.files { self.readFile(of: file.app) }
     }
 
     /// Has an app exist as its file says, if it has one.
-    mutating func readFile(of app: AppID, hasChanged: Bool = false) {
+    mutating func readFile(of app: AppID) {
         guard let index = Setup.files.firstIndex(where: { $0.app == app }), self.process != nil else { return }
         let version = self.files[index]
         if version > 0 {
@@ -50,14 +51,15 @@ extension World {
         let known = self.process?.installed[app] ?? self.handle(named: app)
         guard let handle = known ?? self.freeHandle else { return }
         let owner = isOfUser ? Setup.user(of: 0) : nil
-        let lasting = self.process?.durable[app] ?? []
-        let filed = Setup.detectors(ofFile: version).filter { !lasting.contains($0) }
-        let numbers = filed + lasting.sorted()
-        let part = Installation.Part(filed.map(Setup.detector), payer: owner ?? UserShares.root)
+        let lasting = self.process?.durable[app]?.detectors ?? []
+        let filed = Setup.detectors(ofFile: version).map(Setup.detector).filter { file in
+            !lasting.contains { $0.name == file.name }
+        }
+        let part = Installation.Part(filed, payer: owner ?? UserShares.root)
         // Only an app of the broker's own user has any.
-        let registered = Installation.Part(lasting.sorted().map(Setup.detector), payer: part.payer)
-        let before = self.process?.core.mailboxes.durableEvents ?? []
-        self.usage.installed(handle, numbers, payer: part.payer)
+        let registered = Installation.Part(lasting, payer: part.payer)
+        let before = known == nil ? self.process?.core.mailboxes.durableEvents ?? [] : []
+        self.usage.installed(handle, (filed + lasting).map(Setup.number), payer: part.payer)
         self.events.handsOn()
         let installation = Installation(part, registered: registered)
         guard self.input(.install(handle, app, AppEntrance(), installation, user: owner)) != nil else {
@@ -78,26 +80,26 @@ extension World {
 
     /// An app that is on the bus.
     private func handle(named app: AppID) -> AppHandle? {
-        self.process?.handles.first { Setup.apps[self.connections[$0.key].client] == app }?.value
+        self.process?.handles.all.first { Setup.apps[self.connections[$0.connection].client] == app }?.app
     }
 
     // MARK: Launches
 
     mutating func launch(_ launch: Launch, _ handover: Handover) {
-        let there = self.process?.handles.first { connection, app in
-            let client = self.connections[connection].client
+        let there = self.process?.handles.all.first { registered in
+            let client = self.connections[registered.connection].client
             return Setup.apps[client] == launch.app && (launch.user == nil || launch.user == Setup.user(of: client))
         }
-        let canReceive = there.flatMap { self.states[$0.value] }?.canReceive ?? false
+        let canReceive = there.flatMap { self.states[$0.app] }?.canReceive ?? false
         self.launches.begin(launch, isThere: there != nil, canReceive: canReceive, at: self.now)
         let called = EventWatch.Box(app: launch.app, user: handover.user)
         self.events.called(launch, handover, called, at: self.now)
         let start = SimulatedStart(launch: launch, handover: handover)
         if case .task = launch.reason { self.process?.starts.append(start); return }
         // Whose connection a registered one is, the bus has said.
-        if let connection = self.process?.handles.first(where: {
-            Setup.apps[self.connections[$0.key].client] == launch.app
-        })?.key {
+        if let connection = self.process?.handles.all.first(where: {
+            Setup.apps[self.connections[$0.connection].client] == launch.app
+        })?.connection {
             return self.call(start, connection)
         }
         if let connection = self.owner(of: launch.app) { return self.call(start, connection) }

@@ -120,10 +120,10 @@ extension World {
 
     /// The connection of an app of a user that is registered.
     private func connection(of owner: TaskOwner) -> Int? {
-        self.process?.handles.first {
-            let client = self.connections[$0.key].client
+        self.process?.handles.all.first {
+            let client = self.connections[$0.connection].client
             return Setup.apps[client] == owner.app && Setup.user(of: client) == owner.user
-        }?.key
+        }?.connection
     }
 
     // MARK: The disk

@@ -38,16 +38,16 @@ struct World {
         var core: Broker
         var store: SimulatedStore
         var peers: [AppHandle: SimulatedPeer] = [:]
-        var handles: [Int: AppHandle] = [:]
+        var handles = SimulatedHandles()
         /// Apps that exist also while they are not on the bus.
         var installed: [AppID: AppHandle] = [:]
         /// Programs that the bus was asked to start.
         var starts: [SimulatedStart] = []
         /// Changes of tasks that are on their way to the disk, by the number that it gave them.
         var keptTasks: [(number: UInt64, owner: TaskOwner, revision: UInt64)] = []
-        /// The detectors that apps registered for good, by number; and of which apps that changed.
-        var durable: [AppID: Set<Int>] = [:]
-        var changedDurable: Set<AppID> = []
+        /// What apps registered for good, and what of that they were told.
+        var durable = DurableApps()
+        var promises = DurablePromises()
         /// Who waits for the disk to say whose apps are; `nil`: nobody need.
         var parked: [Int]? = []
         var timer: Timestamp?
@@ -256,11 +256,19 @@ struct World {
         self.process?.timer = tick
     }
 
+    /// When something happens by itself.
+    private var nextTime: Timestamp? {
+        guard let timer = self.process?.timer, let deadline = self.diskDeadline else {
+            return self.process?.timer ?? self.diskDeadline
+        }
+        return min(timer, deadline)
+    }
+
     /// Time passes, and the broker has its turn when its timer runs.
     mutating func pass(_ span: TimeSpan) {
         let end = self.now + span
         var (spins, runs) = (0, 0)
-        while let time = [self.process?.timer, self.diskDeadline].compactMap({ $0 }).min(), time <= end {
+        while let time = self.nextTime, time <= end {
             spins = time > self.now ? 0 : spins + 1
             runs += 1
             if spins > 8 || runs > Self.mostRuns {
@@ -528,9 +536,7 @@ struct World {
     }
 
     /// Who is registered, by connection, in order.
-    private var handles: [(Int, AppHandle)] {
-        (self.process?.handles ?? [:]).sorted { $0.key < $1.key }.map { ($0, $1) }
-    }
+    private var handles: [(connection: Int, app: AppHandle)] { self.process?.handles.all ?? [] }
 
     private mutating func round() {
         for client in self.clients.indices {
@@ -619,11 +625,11 @@ struct World {
         let client = self.connections[connection].client
         // Another user's program has the name by now.
         if let owner = self.owner(of: app), self.connections[owner].client != client { return }
-        let others = self.process?.handles.keys.filter {
+        let others = self.handles.map(\.connection).filter {
             let other = self.connections[$0].client
             return other == client || !app.isAnonymous && Setup.apps[other] == app
         }
-        for other in (others ?? []).sorted() { self.leave(other) }
+        for other in others { self.leave(other) }
         self.readFile(of: app)
         guard let handle = self.process?.installed[app] ?? self.freeHandle,
             let policy = self.process?.core.arbiter.policy
@@ -711,8 +717,10 @@ struct World {
         guard let process = self.process, process.store.work(on: &self.disk), compares else { return }
         // What was there before it is due as soon as that is heard.
         guard process.store.isHeard else { return }
-        self.events.committed(self.disk.rows.values.map { self.stored($0) }, due: process.core.mailboxes.durableEvents)
-        if self.disk.durable != process.durable { self.find("what is registered for good is not what is on the disk") }
+        self.events.committed(self.disk.rows.values, due: process.core.mailboxes.durableEvents)
+        if self.disk.durable != process.durable.all {
+            self.find("what is registered for good is not what is on the disk")
+        }
         self.tasks.committed(Array(self.disk.tasks.values), self.disk.terminated, process.core.work.tasks)
     }
 
@@ -743,7 +751,7 @@ struct World {
     private mutating func restore(_ events: [StoredEvent]) {
         // Apps are known first, and then what is due to them.
         self.admitParked()
-        let apps = Set(self.handles.map(\.1) + (self.process?.installed.values.map { $0 } ?? []))
+        let apps = Set(self.handles.map(\.app) + (self.process?.installed.values.map { $0 } ?? []))
         let numbered = apps.filter { (self.process?.core.mailboxes[$0]?.lastSequence ?? 0) > 0 }
         self.events.restoring(
             events, numbered: Set(numbered.compactMap { self.box(of: $0) }), here: apps.compactMap { self.box(of: $0) })
@@ -790,7 +798,7 @@ struct World {
     private mutating func checkUsage(all: Bool) {
         guard let process = self.process, !process.isCleaning else { return }
         let (mailboxes, registry) = (process.core.mailboxes, process.core.registry)
-        let apps = Set(self.handles.map(\.1) + process.installed.values)
+        let apps = Set(self.handles.map(\.app) + process.installed.values)
         let held = apps.reduce(0) { $0 + (registry[$1]?.detectors.count ?? 0) }
         let atWork = process.core.sensing.detectorCount
         if atWork != held { self.find("\(held) detectors are registered, and \(atWork) are at work") }
@@ -820,7 +828,7 @@ struct World {
                 "app \(app.index) reads and answers, and \(queue.waitingCount) events wait, \(queue.unacknowledgedCount) are out"
             )
         }
-        if (self.process?.handles.count ?? 0) != Set(Setup.apps).count { self.find("not all apps could register") }
+        if self.handles.count != Set(Setup.apps).count { self.find("not all apps could register") }
         self.check()
         self.verdicts.end()
         for client in self.clients.indices { self.quit(client) }
@@ -836,7 +844,7 @@ struct World {
         self.quieten()
         if let tasks = self.process?.core.work.tasks { self.tasks.end(tasks) }
         if let launches = self.process?.core.arbiter.launches { self.launches.end(launches) }
-        self.setDurable(Setup.apps[Self.durableClient], nil)
+        self.forgetDurable(Setup.apps[Self.durableClient])
         for file in self.files.indices { self.setFile(file, version: 0) }
         self.quieten()
         self.checkUsage(all: true)
@@ -868,6 +876,6 @@ struct World {
         guard let process = self.process, process.parked == nil else { return false }
         return self.connections.allSatisfy { $0.toBroker.isEmpty && $0.toClient.isEmpty }
             && process.starts.isEmpty
-            && process.handles.values.allSatisfy { process.core.mailboxes[$0]?.isIdle == true }
+            && process.handles.all.allSatisfy { process.core.mailboxes[$0.app]?.isIdle == true }
     }
 }
