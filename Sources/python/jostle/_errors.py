@@ -30,7 +30,16 @@ class JostleError(Exception):
 
 def error_of(name: str, message: str, service: str) -> JostleError:
     """An error that the bus or a service answered with."""
-    if name in _ABSENT:
-        what = {"org.jostle.Broker1": "the broker", "org.jostle.Sensors1": "the reader"}.get(service, "the service")
-        return JostleError(name, f"{what} ({service}) is not running")
+    return JostleError(name, _absence(service) if name in _ABSENT else message)
+
+
+def error_of_bus(name: str, message: str, service: str) -> JostleError:
+    """An error that the bus answered with in place of a connection. That is gone as a rule, before we could know or meanwhile."""
+    if name in (*_ABSENT, NO_REPLY):
+        return JostleError(DISCONNECTED, _absence(service))
     return JostleError(name, message)
+
+
+def _absence(service: str) -> str:
+    what = {"org.jostle.Broker1": "the broker", "org.jostle.Sensors1": "the reader"}.get(service, "the service")
+    return f"{what} ({service}) is not running"

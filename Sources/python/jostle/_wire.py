@@ -17,7 +17,7 @@ from typing import Any
 from dbus_fast import BusType, Message, MessageFlag, MessageType, Variant
 from dbus_fast.aio import MessageBus
 
-from ._errors import DISCONNECTED, NO_REPLY, JostleError, error_of
+from ._errors import DISCONNECTED, NO_REPLY, JostleError, error_of, error_of_bus
 from ._names import BUS, BUS_PATH, INVALID_ARGS
 
 Reply = Callable[[Message], None]
@@ -78,7 +78,9 @@ class _Waiting:
         if message.message_type is MessageType.ERROR:
             close_descriptors(message)
             text = message.body[0] if message.body and isinstance(message.body[0], str) else ""
-            return self.reply.set_exception(error_of(message.error_name or "", text, self.service))
+            is_in_place = message.sender == BUS and self.destination.startswith(":")
+            error = (error_of_bus if is_in_place else error_of)(message.error_name or "", text, self.service)
+            return self.reply.set_exception(error)
         try:
             if self.then:
                 self.then(message)

@@ -436,6 +436,37 @@ class Background(Case):
             async with self.app.assertion("save"):
                 self.fail("the body does not run")
 
+    async def test_a_broker_that_leaves_meanwhile_refuses_nothing(self) -> None:
+        """It is gone before we have heard of that, or before it has answered."""
+        for member in ("BeginAssertion", "BeginActivity"):
+            link, app = self.app._link, self.app
+            owner, path = link.broker, app._object
+            await self.broker.leave()
+            async with asyncio.timeout(10):
+                while link.broker:
+                    await asyncio.sleep(0.01)
+            link.broker, app._object = owner, path
+            body = app.assertion("save") if member == "BeginAssertion" else app.activity("audio")
+            async with body as lifeline:
+                self.assertTrue(lifeline.ended.is_set())
+            link.broker = app._object = None
+            await self.broker.come_back()
+            await self.broker.until(lambda: self.broker.apps)
+
+    async def test_a_broker_that_leaves_a_call_unanswered_refuses_nothing(self) -> None:
+        asked = asyncio.Event()
+
+        async def silent(message: Message) -> Message:
+            asked.set()
+            return await asyncio.Future()
+
+        with unittest.mock.patch.object(self.broker, "_answer", silent):
+            holding = asyncio.create_task(self.app.assertion("save").__aenter__())
+            await self.soon(asked)
+            await self.broker.leave()
+            assertion = await asyncio.wait_for(holding, 10)
+        self.assertTrue(assertion.ended.is_set())
+
     async def test_closing_lets_go(self) -> None:
         async with self.app.assertion("save") as assertion:
             await self.app.close()
