@@ -1,3 +1,4 @@
+import Arbitration
 package import Motion
 
 /// Knows what apps registered for good, whether the disk says late what it had of that or at once.
@@ -5,8 +6,9 @@ package import Motion
 /// Until it does, what apps register and remove is noted beside; then both are joined, and from then on this is all there is.
 package struct DurableApps: Sendable {
     package private(set) var all: [AppID: DurableApp] = [:]
-    /// What was forgotten before the disk said what it had; `nil`: it has said so.
-    private var forgotten: Set<AppID>? = []
+    /// Whose apps were forgotten before the disk said what it had; `nil`: it has said so. Of others with these names the disk may
+    /// have something all the same.
+    private var forgotten: [AppID: IdentityBinding]? = [:]
     /// What apps removed before that.
     private var withdrawn: [AppID: Set<String>] = [:]
 
@@ -16,9 +18,10 @@ package struct DurableApps: Sendable {
 
     /// Has what an app registered for good be this from now on; `nil`: nothing. Returns whether that is a change.
     package mutating func set(_ id: AppID, to app: DurableApp?) -> Bool {
-        guard self.all[id] != app else { return false }
+        let old = self.all[id]
+        guard old != app else { return false }
         self.all[id] = app
-        if app == nil { self.forgotten?.insert(id) }
+        if app == nil, let old { self.forget(old) }
         return true
     }
 
@@ -28,33 +31,41 @@ package struct DurableApps: Sendable {
     /// Notes that an app removed these. Returns what is to be left of it, if it registered anything for good.
     package mutating func withdraw(_ names: [String], from id: AppID) -> DurableApp? {
         guard var app = self.all[id] else { return nil }
-        self.note(names, of: id)
+        self.note(names, of: app)
         let gone = Set(names)
         app.detectors.removeAll { gone.contains($0.name) }
         return app
     }
 
-    private mutating func note(_ names: [String], of id: AppID) {
-        guard let forgotten = self.forgotten, !forgotten.contains(id) else { return }
-        self.withdrawn[id, default: []].formUnion(names)
-        guard (self.withdrawn[id]?.count ?? 0) > Self.mostWithdrawn else { return }
-        self.withdrawn[id] = nil
-        self.forgotten?.insert(id)
+    private mutating func forget(_ app: DurableApp) {
+        self.withdrawn[app.id] = nil
+        self.forgotten?[app.id] = app.binding
     }
 
-    /// Takes in what was registered for good before us. Returns those of which something came before: what is to be set of them.
+    private mutating func note(_ names: [String], of app: DurableApp) {
+        guard let forgotten = self.forgotten, forgotten[app.id] != app.binding else { return }
+        self.withdrawn[app.id, default: []].formUnion(names)
+        if (self.withdrawn[app.id]?.count ?? 0) > Self.mostWithdrawn { self.forget(app) }
+    }
+
+    /// Takes in what was registered for good before us. Returns what is to be set: of whom something came before, and of whom
+    /// somebody else had it forgotten who had the name.
     package mutating func restore(_ apps: [DurableApp]) -> [DurableApp] {
-        var joined: [DurableApp] = []
+        var changed: [DurableApp] = []
         self.all.reserveCapacity(apps.count)
-        for app in apps where self.forgotten?.contains(app.id) != true {
+        for app in apps {
+            let forgetter = self.forgotten?[app.id]
+            if let forgetter, app.binding.mismatch(of: forgetter) == nil { continue }
             if let later = self.all[app.id] {
-                joined.append(app.joined(by: later, without: self.withdrawn[app.id] ?? []))
+                changed.append(app.joined(by: later, without: self.withdrawn[app.id] ?? []))
+            } else if forgetter != nil {
+                changed.append(app)
             } else {
                 self.all[app.id] = app
             }
         }
         self.forgotten = nil
         self.withdrawn = [:]
-        return joined
+        return changed
     }
 }

@@ -298,8 +298,7 @@ final class StoreWriter {
 
     /// Brings what apps registered for good to the disk, and tells how far it is there.
     private func changeApps() {
-        guard !self.durable.isEmpty else { return }
-        if self.failures.state == nil {
+        if self.failures.state == nil, !self.durable.isEmpty {
             do throws(StoreError) {
                 if self.state == nil { try self.openState() }
                 try self.state?.change(self.durable)
@@ -309,7 +308,11 @@ final class StoreWriter {
                 self.stateFailed(error)
             }
         }
-        if let failure = self.failures.state { self.news.append(.told(.uncommitted(failure.description))) }
+        guard let failure = self.failures.state else { return }
+        // What was not read yet can be joined with nothing, and somebody waits for it all the same.
+        let isAwaited = self.shared.withLock { !$0.durable.isEmpty }
+        guard isAwaited || !self.durable.isEmpty else { return }
+        self.news.append(.told(.uncommitted(failure.description)))
     }
 
     // MARK: The journal

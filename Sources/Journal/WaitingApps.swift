@@ -8,6 +8,7 @@ struct WaitingApps: Sendable {
     private var changes = DurableChanges()
     private var areJoined = false
 
+    var isEmpty: Bool { self.changes.isEmpty }
     /// There are some to be written now.
     var areReady: Bool { self.areJoined && !self.changes.isEmpty }
 

@@ -72,6 +72,39 @@ import Testing
         #expect(!isChange)
     }
 
+    /// While the disk is silent somebody else has an app's name, and the app forgotten, or most of it withdrawn: it is not his.
+    @Test func nobodyForgetsAnAppOfOthersBeforeTheDiskSpeaks() {
+        let old = Self.app("org.example.A", .unit, detectors: Self.detectors)
+        let others = [Self.app("org.example.A", user: 1_001, .flatpak), Self.app("org.example.A", .name)]
+        for other in others {
+            var apps = DurableApps()
+            _ = apps.set(old.id, to: other)
+            _ = apps.set(old.id, to: nil)
+            // It is to be set again: the disk was told that it is forgotten.
+            let forgotten = apps.restore([old])
+            #expect(forgotten == [old])
+            apps = DurableApps()
+            _ = apps.set(old.id, to: other)
+            for number in 0...DurableApps.mostWithdrawn { _ = apps.withdraw(["d\(number)"], from: old.id) }
+            let withdrawn = apps.restore([old])
+            #expect(withdrawn == [old])
+            // The app itself comes behind the other, and has removed one.
+            apps = DurableApps()
+            _ = apps.set(old.id, to: other)
+            _ = apps.withdraw(["skip"], from: old.id)
+            _ = apps.set(old.id, to: nil)
+            _ = apps.set(old.id, to: Self.app("org.example.A", .unit))
+            _ = apps.withdraw(["a b"], from: old.id)
+            let left = apps.restore([old])
+            #expect(left.map(\.detectors) == [[Self.detectors[1]]])
+        }
+        var apps = DurableApps()
+        _ = apps.set(old.id, to: Self.app("org.example.A", .unit))
+        _ = apps.set(old.id, to: nil)
+        let gone = apps.restore([old])
+        #expect(gone.isEmpty && apps.all.isEmpty)
+    }
+
     /// What is noted of removals while the disk is silent is bounded: who removes more than that has nothing left of before.
     @Test func whoRemovesVeryManyHasNothingOfBefore() {
         let old = Self.app("org.example.A", detectors: Self.detectors)

@@ -76,9 +76,10 @@ extension EndToEnd {
         }
 
         /// What was not on the disk when somebody was told so is not there because it is said again.
-        @Test(arguments: [Fault.write, .full])
-        func whatIsForGoodIsConfirmedWhenItIsThere(_ fault: Fault) throws {
-            let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Skips when you shake the device\n"])
+        @Test(arguments: [Fault.write, .full], [true, false])
+        func whatIsForGoodIsConfirmedWhenItIsThere(_ fault: Fault, _ fromTheStart: Bool) throws {
+            let disk = try FailingDisk(
+                fromTheStart ? fault : .none, apps: [Self.app: "[App]\nUsage=Skips when you shake the device\n"])
             let own = "app own \(Self.app)"
             let register =
                 "app call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv}"
