@@ -139,7 +139,8 @@ final class LoginLink {
     }
 
     private func tell() {
-        guard self.sessions.isKnown else { return }
+        // A late answer of a logind that is gone unlocks nothing.
+        guard self.owner != nil, self.sessions.isKnown else { return }
         let isIdle = self.sessions.isIdle
         if isIdle != self.service.core.work.isIdle { try? self.service.links.tasks.input(.idle(isIdle)) }
         let isLocked = self.sessions.isLocked

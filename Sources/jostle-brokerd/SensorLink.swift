@@ -221,7 +221,8 @@ final class SensorLink {
                 let (descriptor, options) = try result.take().read(reply: WireDescriptor.self, [String: Value].self)
                 let inForce = try self.answer(options)
                 let stream = try self.stream(of: sensor, descriptor, options, pace)
-                // What came over another one until now belongs before what comes over this one.
+                // What came over another one until now belongs before what comes over this one. Where both have the same time, as
+                // after a stall, that of the other one is heard, at its pace.
                 self.streams.updateValue(stream, forKey: sensor)?.drain()
                 // What was heard then may have it wanted by nobody.
                 guard self.streams[sensor] === stream else { return }

@@ -2,10 +2,12 @@
 """Plays a logind that does not list its sessions when it is first asked: login.py ADDRESS USER
 
 Owns the name, prints "ready", and answers the first ListSessions with an error. Those after it name one session, which is the
-user's, at a seat, and locked.
+user's, at a seat, and locked. On SIGTERM it says that there is a new session, and leaves when it is asked for a list, without an
+answer.
 """
 
 import asyncio
+import signal
 import sys
 
 from dbus_fast import Message, MessageType, RequestNameReply, Variant
@@ -17,7 +19,13 @@ SESSION = "/org/freedesktop/login1/session/c1"
 async def main():
     address, user = sys.argv[1], int(sys.argv[2])
     bus = await MessageBus(bus_address=address).connect()
-    asked = 0
+    asked, is_leaving = 0, False
+
+    def leave():
+        nonlocal is_leaving
+        is_leaving = True
+        manager = ("/org/freedesktop/login1", "org.freedesktop.login1.Manager")
+        bus.send(Message.new_signal(*manager, "SessionNew", "so", ["c1", SESSION]))
 
     def arrived(message):
         nonlocal asked
@@ -25,6 +33,9 @@ async def main():
             return None
         if message.member == "ListSessions":
             asked += 1
+            if is_leaving:
+                bus.disconnect()
+                return True
             if asked == 1:
                 return Message.new_error(message, "org.freedesktop.DBus.Error.Failed", "not now")
             return Message.new_method_return(message, "a(susso)", [[["c1", user, "me", "seat0", SESSION]]])
@@ -34,6 +45,7 @@ async def main():
 
     bus.add_message_handler(arrived)
     assert await bus.request_name("org.freedesktop.login1") is RequestNameReply.PRIMARY_OWNER
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leave)
     print("ready", flush=True)
     await bus.wait_for_disconnect()
 

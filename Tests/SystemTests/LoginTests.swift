@@ -99,6 +99,24 @@ extension EndToEnd {
             _ = try login.terminate()
         }
 
+        /// It owes an answer when it goes, and the screen is as locked as it was.
+        @Test func aLogindThatGoesUnlocksNothing() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let login = try BackgroundProgram(
+                tool: ["/usr/bin/python3", Programs.source("Tests/Scripts/login.py"), stage.address, Self.own])
+            _ = try login.waitForLine { $0 == "ready" }
+            try stage.startBroker()
+            try stage.until("the screen is locked") { try self.locked(stage) }
+            #expect(try login.terminate() == .exited(0))
+            // The bus tells the broker, and gives it the error in place of the answer, before it tells us.
+            try stage.until("it is gone") {
+                try stage.busctl(
+                    "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "NameHasOwner", "s", Self.manager[0]
+                ).stdout == "b false\n"
+            }
+            #expect(try self.locked(stage))
+        }
+
         /// While the system sleeps nothing of a budget is used; only logind may say so.
         @Test func sleepIsFree() throws {
             let stage = try Stage(source: nil, broker: false)
