@@ -22,13 +22,14 @@ static inline int CSQLite_keep_wal_unmerged(sqlite3 *database) {
     return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
 
-// Reads what begins -wal; SQLITE_NOTFOUND while there is none.
-static inline int CSQLite_read_wal(sqlite3 *database, void *bytes, int count) {
+// Reads of a file that SQLite has open: the database itself (SQLITE_FCNTL_FILE_POINTER) or -wal (SQLITE_FCNTL_JOURNAL_POINTER).
+// SQLITE_NOTFOUND while there is none.
+static inline int CSQLite_read(sqlite3 *database, int which, void *bytes, int count, sqlite3_int64 from) {
     sqlite3_file *file = (sqlite3_file *)0;
-    int result = sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    int result = sqlite3_file_control(database, "main", which, &file);
     if (result != SQLITE_OK) return result;
     if (file == 0 || file->pMethods == 0) return SQLITE_NOTFOUND;
-    return file->pMethods->xRead(file, bytes, count, 0);
+    return file->pMethods->xRead(file, bytes, count, from);
 }
 
 // Has SQLite map and unmap files by other functions, from the next file on that is opened. They are as mmap and munmap.

@@ -64,7 +64,8 @@ struct Database: ~Copyable {
     var hasWALHeader: Bool {
         var magic: UInt32 = 0
         // SAFETY: the handle is open, and there is room for as many bytes.
-        let result = unsafe CSQLite_read_wal(self.handle, &magic, Int32(MemoryLayout<UInt32>.size))
+        let result = unsafe CSQLite_read(
+            self.handle, SQLITE_FCNTL_JOURNAL_POINTER, &magic, Int32(MemoryLayout<UInt32>.size), 0)
         // Its last bit says in which order the sums are made.
         return result != SQLITE_OK || UInt32(bigEndian: magic) & ~1 == 0x377F_0682
     }
@@ -76,7 +77,31 @@ struct Database: ~Copyable {
         // SAFETY: the handle is open.
         _ = unsafe sqlite3_db_release_memory(self.handle)
         guard try self.text("PRAGMA quick_check(1)") == "ok" else { throw StoreError(.broken, "\(path) is damaged") }
+        try self.checkFormat(path)
     }
+
+    /// Finds out whether a file of which something was read may be written.
+    borrowing func checkFormat(_ path: String) throws(StoreError) {
+        guard !self.isOfLaterFormat else {
+            throw StoreError(.broken, "\(path) is of a format that this SQLite reads and does not write")
+        }
+    }
+
+    /// Whether the file says that it is of a format to come: SQLite writes nothing to it then, as on a disk that is only to be read.
+    ///
+    /// The corresponding C function is `sqlite3_db_readonly`.
+    private var isOfLaterFormat: Bool {
+        // SAFETY: the handle is open.
+        guard unsafe sqlite3_db_readonly(self.handle, "main") == 1 else { return false }
+        var format: UInt8 = 0
+        // SAFETY: the handle is open, and there is room for one byte.
+        let result = unsafe CSQLite_read(self.handle, SQLITE_FCNTL_FILE_POINTER, &format, 1, Self.placeOfFormat)
+        return result == SQLITE_OK && format > Self.latestFormat
+    }
+
+    /// Where a file says which format it is to be written in, and the latest that there is: https://sqlite.org/fileformat2.html
+    private static let placeOfFormat: Int64 = 18
+    private static let latestFormat: UInt8 = 2
 
     /// Whether what is shared with others was cut short since the file was opened, this one's or another's of
     /// this thread.

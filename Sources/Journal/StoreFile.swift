@@ -198,6 +198,8 @@ struct StoreFile: ~Copyable {
         if try database.number("PRAGMA page_count") == 0 {
             try database.execute("PRAGMA journal_mode = MEMORY; PRAGMA auto_vacuum = INCREMENTAL")
         }
+        // Asked of the file itself, because what SQLite says below is the same on a disk that may be written again later.
+        try database.checkFormat(path)
         try database.execute(
             """
             PRAGMA trusted_schema = OFF;

@@ -8,7 +8,7 @@ import Testing
 @Suite struct BrokenFileTests {
     /// What happens to a file while nobody has it open.
     enum Damage: String, CaseIterable, Sendable {
-        case header, page, truncated, emptied, garbage, other, later
+        case header, page, truncated, emptied, garbage, other, later, unwritable, unwritableAndOld
 
         func strike(_ name: String, in place: Directory) throws {
             var data = try place.bytes(name)
@@ -27,6 +27,10 @@ import Testing
             case .other: data[71] = 9
             // Of a version to come.
             case .later: data[63] = 99
+            // Of a format that this SQLite may read, as the next byte says, and not write.
+            case .unwritable: data[18] = 3
+            // And has no -wal, by what it says.
+            case .unwritableAndOld: (data[18], data[19]) = (3, 1)
             }
             try place.write(data, to: name)
         }

@@ -94,7 +94,8 @@ import Testing
         try keeper.keepAndWait(new, from: 62_000_000)
         let found = try keeper.ask(JournalQuery())
         #expect(found.verdicts.suffix(4).map(\.verdict) == new, "seed \(seed), \(name): \(keeper.news)")
-        #expect(keeper.store.health == .ok, "seed \(seed), \(name): \(keeper.news)")
+        // What is found broken only now has been set aside, and the one in its place may be about to be made.
+        try keeper.until("seed \(seed), \(name): all well") { keeper.store.health == .ok }
         for kind in ["state.db", "journal.db"] where place.has("\(kind).broken") {
             #expect(keeper.news.contains { $0.contains(kind) }, "seed \(seed), \(name): \(keeper.news)")
         }
