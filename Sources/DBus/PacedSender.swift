@@ -159,8 +159,7 @@ package final class PacedSender {
     private func wait(for peer: Peer) {
         self.refused.append(Waiting(peer: peer))
         guard self.refused.count == 1 else { return }
-        if let timer { return self.loop.reschedule(timer, after: self.patience) }
-        self.timer = self.loop.schedule(after: self.patience) { [weak self] in self?.patienceEnded() }
+        self.loop.set(&self.timer, after: self.patience) { [weak self] in self?.patienceEnded() }
     }
 
     private func patienceEnded() {

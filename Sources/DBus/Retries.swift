@@ -27,16 +27,14 @@ struct Retries {
         guard case .upTo(let longest) = self.retry else { return }
         self.delay = min(longest, max(Self.first, self.delay &* 2))
         let deadline = Clock.monotonic.now() + self.delay
-        if let timer = self.timer { return self.loop.reschedule(timer, at: deadline) }
-        self.timer = self.loop.schedule(at: deadline, attempt)
+        self.loop.set(&self.timer, at: deadline, attempt)
     }
 
     /// The bus is back: after the next loss it is tried soon.
     mutating func succeeded() { self.delay = 0 }
 
     mutating func cancel() {
-        if let timer = self.timer { self.loop.cancel(timer) }
-        self.timer = nil
+        self.loop.cancel(&self.timer)
         self.delay = 0
     }
 }

@@ -110,10 +110,8 @@ final class BufferCapture {
     func stop() {
         guard !self.isStopped else { return }
         self.isStopped = true
-        if let watch { self.loop.cancel(watch) }
-        self.watch = nil
-        if let watchdog { self.loop.cancel(watchdog) }
-        self.watchdog = nil
+        self.loop.cancel(&self.watch)
+        self.loop.cancel(&self.watchdog)
         // A device that is gone cannot be told, and need not be.
         try? self.device.directory.write("0", to: "buffer/enable")
     }

@@ -147,13 +147,7 @@ package final class DeviceSource: SampleSource {
 
     /// A timer only while there is something to wait for.
     private func setRetryTimer() {
-        guard let due = self.use.nextRetry?.microseconds else {
-            if let timer = self.retryTimer { self.loop.cancel(timer) }
-            self.retryTimer = nil
-            return
-        }
-        if let timer = self.retryTimer { return self.loop.reschedule(timer, at: due) }
-        self.retryTimer = self.loop.schedule(at: due, on: .boottime) { [weak self] in
+        self.loop.set(&self.retryTimer, at: self.use.nextRetry?.microseconds, on: .boottime) { [weak self] in
             guard let self else { return }
             self.perform(self.use.retry(at: self.now))
         }

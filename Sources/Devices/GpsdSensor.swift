@@ -73,8 +73,7 @@ final class GpsdSensor: SensorReader {
     }
 
     func stop() {
-        if let timer = self.timer { self.loop.cancel(timer) }
-        self.timer = nil
+        self.loop.cancel(&self.timer)
         if let watch = self.connection?.watch { self.loop.cancel(watch) }
         self.connection = nil
     }
@@ -118,8 +117,7 @@ final class GpsdSensor: SensorReader {
             if count < 0, errno == EAGAIN || errno == EINTR { return }
             return self.fail(count == 0 ? "it closed the connection" : SystemError.message(for: errno))
         }
-        if let timer = self.timer { self.loop.cancel(timer) }
-        self.timer = nil
+        self.loop.cancel(&self.timer)
         var fixes: [GpsdParser.Report] = []
         guard connection.take(buffer.span.extracting(0..<count), { fixes.append($0) }) else {
             return self.fail("a line is longer than \(GpsdParser.longestLine) bytes")

@@ -33,8 +33,7 @@ final class PollTimer {
     }
 
     func cancel() {
-        if let timer { self.loop.cancel(timer) }
-        self.timer = nil
+        self.loop.cancel(&self.timer)
     }
 
     private func call() {

@@ -55,8 +55,7 @@ final class SwitchSensor: SensorReader {
     func stop() {
         self.timer?.cancel()
         self.timer = nil
-        if let watch { self.loop.cancel(watch) }
-        self.watch = nil
+        self.loop.cancel(&self.watch)
         self.device = nil
         self.wasClosed = nil
     }

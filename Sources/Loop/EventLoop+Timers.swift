@@ -42,11 +42,39 @@ extension EventLoop {
         self.reschedule(timer, at: self.deadline(after: microseconds, on: timer.clock))
     }
 
+    /// Has somebody's timer run at `deadline`, or ends it when there is none. One that is there already is moved and keeps its
+    /// handler; a handler is made, and allocates, only where there was no timer.
+    package func set(
+        _ timer: inout TimerID?, at deadline: Int64?, on clock: Clock = .monotonic,
+        _ handler: @autoclosure () -> (() -> Void)
+    ) {
+        guard let deadline else { return self.cancel(&timer) }
+        if let timer {
+            invariant(timer.clock == clock, "a timer of \(timer.clock) was set by \(clock)")
+            return self.reschedule(timer, at: deadline)
+        }
+        timer = self.schedule(at: deadline, on: clock, handler())
+    }
+
+    /// Has somebody's timer run when a number of microseconds has passed.
+    package func set(
+        _ timer: inout TimerID?, after microseconds: Int64, on clock: Clock = .monotonic,
+        _ handler: @autoclosure () -> (() -> Void)
+    ) {
+        self.set(&timer, at: self.deadline(after: microseconds, on: clock), on: clock, handler())
+    }
+
     /// Ends a timer and releases its handler. It does not run again, not even when it is due already.
     package func cancel(_ timer: TimerID) {
         let timers = self.timers(of: timer.clock)
         _ = timers.queue.remove(timer.id)
         self.armIfNested(timers)
+    }
+
+    /// Ends somebody's timer, if there is one.
+    package func cancel(_ timer: inout TimerID?) {
+        if let timer { self.cancel(timer) }
+        timer = nil
     }
 
     private func timers(of clock: Clock) -> ClockTimers {

@@ -51,6 +51,12 @@ extension EventLoop {
         }
     }
 
+    /// Ends somebody's watch, if there is one.
+    package func cancel(_ registration: inout Registration?) {
+        if let registration { self.cancel(registration) }
+        registration = nil
+    }
+
     /// Tells the kernel of a change to a descriptor's interest.
     private func perform(_ change: WatchTable.Change, on descriptor: Int32) throws(SystemError) {
         let token = self.table.token(of: descriptor)

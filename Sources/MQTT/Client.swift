@@ -304,11 +304,9 @@ package final class Client {
     private func end(_ problem: MQTTProblem) {
         guard !self.isOver else { return }
         self.isOver = true
-        if let registration { self.loop.cancel(registration) }
-        self.registration = nil
+        self.loop.cancel(&self.registration)
         self.socket = nil
-        if let timer { self.loop.cancel(timer) }
-        self.timer = nil
+        self.loop.cancel(&self.timer)
         self.events.append(.ended(problem))
     }
 

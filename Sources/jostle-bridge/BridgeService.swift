@@ -408,8 +408,7 @@ final class BridgeService {
     }
 
     private func pump(at time: Timestamp) {
-        if let timer = self.pumping.timer { return self.loop.reschedule(timer, at: time.microseconds) }
-        self.pumping.timer = self.loop.schedule(at: time.microseconds, on: .boottime) { [unowned self] in
+        self.loop.set(&self.pumping.timer, at: time.microseconds, on: .boottime) { [unowned self] in
             self.pumpSoon()
         }
     }
@@ -536,8 +535,7 @@ final class BridgeService {
 
     /// Leaves the server a mark of how far we are.
     private func mark() {
-        if let markTimer = self.memory.markTimer { self.loop.cancel(markTimer) }
-        self.memory.markTimer = nil
+        self.loop.cancel(&self.memory.markTimer)
         guard self.isTelling, self.server.isConnected, self.greeting == nil, self.memory.isPlaced else { return }
         let position = self.courier.position
         guard position != self.memory.marked else { return }
@@ -549,8 +547,7 @@ final class BridgeService {
 
     /// Writes down how far we are.
     private func keep(isEnd: Bool = false) {
-        if let timer = self.memory.timer { self.loop.cancel(timer) }
-        self.memory.timer = nil
+        self.loop.cancel(&self.memory.timer)
         // What stands in another journal says nothing of how far we came in this one.
         guard self.memory.isPlaced else { return }
         let courier = self.courier

@@ -60,8 +60,7 @@ final class HomeLink {
 
     func disconnected() {
         self.isConnected = false
-        if let resending { self.loop.cancel(resending) }
-        self.resending = nil
+        self.loop.cancel(&self.resending)
     }
 
     /// Takes a message, if it is of Home Assistant.

@@ -51,8 +51,7 @@ final class JournalLink {
         do throws(JournalFailure) {
             self.feed = try JournalFeed(in: self.directory)
             self.trouble = nil
-            if let timer { self.loop.cancel(timer) }
-            self.timer = nil
+            self.loop.cancel(&self.timer)
             self.onOpen()
         } catch {
             if self.trouble == nil { self.log.info("\(error.description); waiting for it") }
@@ -66,8 +65,7 @@ final class JournalLink {
         if self.bell.descriptor == nil { _ = self.bell.answer() }
         self.watchDirectory()
         guard self.watch == nil else { return }
-        if let timer { return self.loop.reschedule(timer, after: Self.pause) }
-        self.timer = self.loop.schedule(after: Self.pause, on: .boottime) { [unowned self] in self.look() }
+        self.loop.set(&self.timer, after: Self.pause, on: .boottime) { [unowned self] in self.look() }
     }
 
     var isOpen: Bool {

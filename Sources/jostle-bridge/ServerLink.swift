@@ -133,8 +133,7 @@ final class ServerLink {
         let pause = self.times.failed(at: self.now, chance: UInt64.random(in: 0 ... .max))
         if problem != self.trouble { self.log.warning("no server: \(problem); trying again from time to time") }
         self.trouble = problem
-        if let timer { return self.loop.reschedule(timer, after: pause.microseconds) }
-        self.timer = self.loop.schedule(after: pause.microseconds, on: .boottime) { [unowned self] in self.resolve() }
+        self.loop.set(&self.timer, after: pause.microseconds, on: .boottime) { [unowned self] in self.resolve() }
     }
 }
 

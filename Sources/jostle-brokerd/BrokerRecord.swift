@@ -64,8 +64,7 @@ final class BrokerRecord {
         if waiting >= Self.enough { return self.flush() }
         guard waiting > 0, !self.isWaiting else { return }
         self.isWaiting = true
-        if let timer = self.timer { return self.loop.reschedule(timer, after: Self.latest) }
-        self.timer = self.loop.schedule(at: Clock.monotonic.now() + Self.latest) { [unowned self] in self.flush() }
+        self.loop.set(&self.timer, after: Self.latest) { [unowned self] in self.flush() }
     }
 
     /// Writes all there is.

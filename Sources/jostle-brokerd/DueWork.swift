@@ -55,8 +55,7 @@ final class DueWork {
         guard let tick else { return }
         if let timerSet, timerSet <= tick { return }
         self.timerSet = tick
-        if let timer = self.timer { return self.loop.reschedule(timer, at: tick.microseconds) }
-        self.timer = self.loop.schedule(at: tick.microseconds, on: .boottime) { [unowned self] in
+        self.loop.set(&self.timer, at: tick.microseconds, on: .boottime) { [unowned self] in
             self.timerSet = nil
             self.service.happened(.tick)
         }

@@ -251,12 +251,8 @@ final class ReportLink {
 
     /// A timer only while what somebody said stands who left.
     private func setTimer() {
-        guard let deadline = self.sources.nextDeadline else {
-            if let timer { self.service.loop.cancel(timer) }
-            return self.timer = nil
-        }
-        if let timer { return self.service.loop.reschedule(timer, at: deadline.microseconds) }
-        self.timer = self.service.loop.schedule(at: deadline.microseconds, on: .boottime) { [weak self] in
+        let deadline = self.sources.nextDeadline?.microseconds
+        self.service.loop.set(&self.timer, at: deadline, on: .boottime) { [weak self] in
             self?.change { sources, now in sources.pass(to: now) }
         }
     }

@@ -67,8 +67,7 @@ final class SampleStream {
 
     /// Hears nothing any more.
     func close() {
-        if let watch { self.loop.cancel(watch) }
-        self.watch = nil
+        self.loop.cancel(&self.watch)
     }
 
     private func finish() {

@@ -168,8 +168,7 @@ final class SensorLink {
 
     private func retryStart() {
         let deadline = Clock.monotonic.now() + Self.startRetry
-        if let timer = self.startTimer { return self.service.loop.reschedule(timer, at: deadline) }
-        self.startTimer = self.service.loop.schedule(at: deadline) { [weak self] in self?.startIfNeeded() }
+        self.service.loop.set(&self.startTimer, at: deadline) { [weak self] in self?.startIfNeeded() }
     }
 
     // MARK: Claims
@@ -264,9 +263,8 @@ final class SensorLink {
     /// A timer while a sensor has to speak. It is let run and set anew, so that nothing has to be done for a sample.
     func watchSilence() {
         guard let next = self.service.now({ core, now in core.sensing.nextSilence(at: now) })?.microseconds else {
-            if let silenceTimer { self.service.loop.cancel(silenceTimer) }
-            (self.silenceTimer, self.silenceSet) = (nil, nil)
-            return
+            self.silenceSet = nil
+            return self.service.loop.cancel(&self.silenceTimer)
         }
         if let silenceSet, silenceSet <= next { return }
         self.setSilenceTimer(next)
@@ -274,8 +272,7 @@ final class SensorLink {
 
     private func setSilenceTimer(_ time: Int64) {
         self.silenceSet = time
-        if let timer = self.silenceTimer { return self.service.loop.reschedule(timer, at: time) }
-        self.silenceTimer = self.service.loop.schedule(at: time, on: .boottime) { [unowned self] in
+        self.service.loop.set(&self.silenceTimer, at: time, on: .boottime) { [unowned self] in
             let late = Clock.boottime.now() - (self.silenceSet ?? 0)
             self.silenceSet = nil
             self.checkSilence(late)

@@ -105,8 +105,7 @@ final class StoreLink {
     }
 
     func close() {
-        if let watch { self.loop.cancel(watch) }
-        self.watch = nil
+        self.loop.cancel(&self.watch)
         self.store.close(within: Self.lastPatience)
     }
 

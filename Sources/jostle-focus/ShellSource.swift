@@ -117,8 +117,7 @@ final class ShellSource: FocusSource {
     }
 
     private func stopRetry() {
-        if let retry { self.loop.cancel(retry) }
-        self.retry = nil
+        self.loop.cancel(&self.retry)
     }
 
     private func loseHope() {

@@ -111,8 +111,7 @@ final class WlrSource: FocusSource {
     }
 
     private func drop() {
-        if let watch { self.loop.cancel(watch) }
-        self.watch = nil
+        self.loop.cancel(&self.watch)
         // SAFETY: each is ended once, what depends on the display before it.
         for toplevel in self.toplevels.values { unsafe zwlr_foreign_toplevel_handle_v1_destroy(toplevel.raw) }
         self.toplevels = [:]

@@ -32,8 +32,7 @@ final class X11Knock {
     deinit { self.stop() }
 
     private func stop() {
-        if let watch { self.loop.cancel(watch) }
-        self.watch = nil
+        self.loop.cancel(&self.watch)
     }
 
     /// Asks for a connection: the order of bytes, version 11.0 of the protocol, and no authority.

@@ -101,8 +101,7 @@ final class X11Source: FocusSource {
     }
 
     private func drop() {
-        if let watch { self.loop.cancel(watch) }
-        self.watch = nil
+        self.loop.cancel(&self.watch)
         self.knock = nil
         self.line?.close()
         self.line = nil

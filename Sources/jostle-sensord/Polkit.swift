@@ -119,8 +119,7 @@ final class Polkit {
 
     private func setTimer() {
         guard let next = self.line.nextTry else { return }
-        if let timer { return self.bus.loop.reschedule(timer, at: next) }
-        self.timer = self.bus.loop.schedule(at: next) { [unowned self] in
+        self.bus.loop.set(&self.timer, at: next) { [unowned self] in
             if let news = self.line.tick(at: Clock.monotonic.now()) { self.tell(news) }
         }
     }

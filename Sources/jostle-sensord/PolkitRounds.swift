@@ -121,11 +121,8 @@ final class PolkitRounds {
     }
 
     private func setTimer() {
-        guard let deadline = self.admissions.nextDeadline else {
-            if let timer { self.loop.cancel(timer) }
-            return self.timer = nil
+        self.loop.set(&self.timer, at: self.admissions.nextDeadline) { [unowned self] in
+            self.goOn { $0.tick(at: $1) }
         }
-        if let timer { return self.loop.reschedule(timer, at: deadline) }
-        self.timer = self.loop.schedule(at: deadline) { [unowned self] in self.goOn { $0.tick(at: $1) } }
     }
 }

@@ -121,8 +121,7 @@ final class SampleStream {
     private func finish() {
         guard !self.hasEnded else { return }
         self.hasEnded = true
-        if let watch { self.loop.cancel(watch) }
-        self.watch = nil
+        self.loop.cancel(&self.watch)
         self.loop.defer { [weak self] in self?.onEnd() }
     }
 }

@@ -459,8 +459,7 @@ final class SensorService: SampleSink {
     private func setTimer() {
         guard let deadline = self.hub.nextDeadline else { return }
         let alarm = self.source.alarm(for: deadline)
-        if let timer { return self.bus.loop.reschedule(timer, at: alarm) }
-        self.timer = self.bus.loop.schedule(at: alarm, on: .boottime) { [weak self] in self?.readingDone() }
+        self.bus.loop.set(&self.timer, at: alarm, on: .boottime) { [weak self] in self?.readingDone() }
     }
 
     private func perform() {

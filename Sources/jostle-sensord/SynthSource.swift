@@ -48,8 +48,7 @@ final class SynthSource: SampleSource {
     }
 
     func stop() {
-        if let timer { self.loop.cancel(timer) }
-        self.timer = nil
+        self.loop.cancel(&self.timer)
     }
 
     func catchUp() {
@@ -83,8 +82,7 @@ final class SynthSource: SampleSource {
     /// Lets the next sample wait as long as it may, so that those that follow it are read in the same go.
     private func setTimer() {
         let alarm = (self.due + self.pace.batchLatency).microseconds
-        if let timer { return self.loop.reschedule(timer, at: alarm) }
-        self.timer = self.loop.schedule(at: alarm, on: .boottime) { [weak self] in self?.read() }
+        self.loop.set(&self.timer, at: alarm, on: .boottime) { [weak self] in self?.read() }
     }
 
     private func read() {

@@ -42,8 +42,7 @@ final class TraceSource: SampleSource {
     }
 
     func stop() {
-        if let timer { self.loop.cancel(timer) }
-        self.timer = nil
+        self.loop.cancel(&self.timer)
         self.playback = nil
     }
 
@@ -90,8 +89,7 @@ final class TraceSource: SampleSource {
     private func setTimer() {
         guard let due else { return }
         let alarm = self.clock.alarm(for: due)
-        if let timer { return self.loop.reschedule(timer, at: alarm) }
-        self.timer = self.loop.schedule(at: alarm, on: .boottime) { [weak self] in self?.play() }
+        self.loop.set(&self.timer, at: alarm, on: .boottime) { [weak self] in self?.play() }
     }
 
     /// Plays what is due.

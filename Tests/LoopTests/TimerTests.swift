@@ -63,6 +63,38 @@ import Testing
         #expect(count == 2)
     }
 
+    @Test func timerIsMadeWhenItIsFirstSetAndMovedFromThenOn() throws {
+        let loop = try EventLoop()
+        var (made, ran) = (0, [Int]())
+        var timer: EventLoop.TimerID?
+        func handler() -> () -> Void {
+            made += 1
+            return { [made] in ran.append(made) }
+        }
+        loop.set(&timer, at: nil, handler())
+        #expect(timer == nil && made == 0)
+        loop.set(&timer, at: .max, handler())
+        let first = try #require(timer)
+        // Earlier than before, and again once it has run.
+        for time in [Int64(1), 0] {
+            loop.set(&timer, at: time, handler())
+            #expect(timer == first)
+            try loop.runOnce(timeout: nil)
+        }
+        #expect(made == 1 && ran == [1, 1])
+        loop.set(&timer, after: 0, handler())
+        loop.set(&timer, at: nil, handler())
+        #expect(try timer == nil && !loop.runOnce(timeout: 1_000))
+        loop.set(&timer, after: 0, on: .boottime, handler())
+        #expect(timer != first)
+        try loop.runOnce(timeout: nil)
+        #expect(made == 2 && ran == [1, 1, 2])
+        loop.set(&timer, after: 0, on: .boottime, handler())
+        loop.cancel(&timer)
+        loop.cancel(&timer)
+        #expect(try timer == nil && !loop.runOnce(timeout: 1_000))
+    }
+
     @Test func handlerMayCancelAnotherThatIsDue() throws {
         let loop = try EventLoop()
         var second: EventLoop.TimerID?

@@ -115,8 +115,7 @@ final class TerminalScreen {
             }
             return
         }
-        if let timer { self.loop.cancel(timer) }
-        self.timer = nil
+        self.loop.cancel(&self.timer)
         for key in self.keys.take(bytes[..<count]) { self.onKey(key) }
         guard self.keys.isWaiting else { return }
         self.timer = self.loop.schedule(after: Self.patience) { [weak self] in
