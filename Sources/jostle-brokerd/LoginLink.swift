@@ -28,7 +28,7 @@ final class LoginLink {
     private var sessions = LoginSessions()
     /// What we told last. The same again is not told, so that it does not undo what others said meanwhile.
     private var told: Bool?
-    /// Runs when a list is to be asked for again that did not come.
+    /// Runs when the list is to be asked for again.
     private var timer: EventLoop.TimerID?
 
     /// - Parameter connection: to logind's bus; the broker's own if it is the same.
@@ -107,12 +107,8 @@ final class LoginLink {
     }
 
     private func setTimer() {
-        guard let deadline = self.sessions.nextTry else {
-            if let timer { self.service.loop.cancel(timer) }
-            return self.timer = nil
-        }
-        if let timer { return self.service.loop.reschedule(timer, at: deadline.microseconds) }
-        self.timer = self.service.loop.schedule(at: deadline.microseconds, on: .boottime) { [weak self] in
+        let deadline = self.sessions.nextTry?.microseconds
+        self.service.loop.set(&self.timer, at: deadline, on: .boottime) { [weak self] in
             self?.findSessions()
         }
     }
@@ -123,8 +119,14 @@ final class LoginLink {
             properties, "GetAll", "org.freedesktop.login1.Session", autoStart: false
         ) { [weak self] result in
             guard let self else { return }
-            let (isLocked, isIdle) = Self.hints((try? result.take().read(reply: [String: Value].self)) ?? [:])
-            self.sessions.answered(session.text, in: round, isLocked: isLocked, isIdle: isIdle)
+            let now = self.service.now { $1 }
+            if let properties = try? result.take().read(reply: [String: Value].self) {
+                let (isLocked, isIdle) = Self.hints(properties)
+                self.sessions.answered(session.text, in: round, isLocked: isLocked, isIdle: isIdle, at: now)
+            } else {
+                self.sessions.failed(session.text, in: round, at: now)
+            }
+            self.setTimer()
             self.tell()
         }
     }

@@ -3,6 +3,8 @@ import BrokerCore
 import DBus
 import DaemonSupport
 import Journal
+import Loop
+import Motion
 import Protocol
 
 /// Learns from UPower whether the device runs on its battery. Where there is no UPower, it does not.
@@ -16,6 +18,9 @@ final class PowerLink {
     private let connection: Connection
     /// UPower's unique name; only its signals count.
     private var owner: String?
+    private var patience = RetryPatience()
+    /// Runs when UPower is to be asked again that did not answer.
+    private var timer: EventLoop.TimerID?
 
     /// - Parameters:
     ///   - connection: to UPower's bus, which somebody else opens.
@@ -28,7 +33,7 @@ final class PowerLink {
                 let (_, changed, _) = try? message.read(String.self, [String: Value].self, [String].self),
                 case .boolean(let isOnBattery) = changed["OnBattery"]
             else { return }
-            self.tell(isOnBattery)
+            self.learned(isOnBattery)
         }
         connection.addMatch(Self.rule)
         _ = names.follow(Self.name, ownRule: true) { [weak self] in self?.ownerChanged($0) }
@@ -36,16 +41,34 @@ final class PowerLink {
 
     private func ownerChanged(_ owner: String?) {
         self.owner = owner
-        guard let owner else { return self.tell(false) }
+        self.patience = RetryPatience()
+        guard owner == nil else { return self.ask() }
+        self.learned(false)
+    }
+
+    private func ask() {
+        guard let owner else { return }
+        self.patience.tried()
+        self.setTimer()
         self.connection.call(
             Self.properties, "Get", Self.name, "OnBattery", autoStart: false
         ) { [weak self] result in
-            guard let self, self.owner == owner, let value = try? result.take().read(reply: Value.self) else { return }
-            self.tell(value == .boolean(true))
+            guard let self, self.owner == owner else { return }
+            if let value = try? result.take().read(reply: Value.self) { return self.learned(value == .boolean(true)) }
+            self.patience.failed(at: self.service.now { $1 })
+            self.setTimer()
         }
     }
 
-    private func tell(_ isOnBattery: Bool) {
+    private func setTimer() {
+        self.service.loop.set(&self.timer, at: self.patience.nextTry?.microseconds, on: .boottime) { [weak self] in
+            self?.ask()
+        }
+    }
+
+    private func learned(_ isOnBattery: Bool) {
+        self.patience = RetryPatience()
+        self.setTimer()
         self.service.links.history.note(.power, isOnBattery ? "battery" : "ac")
         try? self.service.links.tasks.input(.power(isOnBattery ? .battery(nil) : .ac))
     }

@@ -12,7 +12,7 @@ import Testing
         let round = try self.begin(locked.keys.sorted(), &sessions)
         for (session, isLocked) in locked {
             #expect(!sessions.isKnown)
-            sessions.answered(session, in: round, isLocked: isLocked, isIdle: isLocked)
+            sessions.answered(session, in: round, isLocked: isLocked, isIdle: isLocked, at: .zero)
         }
         #expect(sessions.isKnown)
         return sessions
@@ -37,7 +37,7 @@ import Testing
         sessions.changed(Self.two, isLocked: false, isIdle: nil)
         let round = try self.begin([Self.one], &sessions)
         #expect(!sessions.isKnown && !sessions.contains(Self.two))
-        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true)
+        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true, at: .zero)
         #expect(sessions.isKnown && sessions.isLocked && sessions.isIdle)
         sessions.forget()
         #expect(!sessions.isLocked && !sessions.contains(Self.one))
@@ -46,16 +46,16 @@ import Testing
     @Test func anotherListReplacesARound() throws {
         var sessions = LoginSessions()
         let first = try self.begin([Self.one, Self.two], &sessions)
-        sessions.answered(Self.one, in: first, isLocked: true, isIdle: true)
+        sessions.answered(Self.one, in: first, isLocked: true, isIdle: true, at: .zero)
         let question = sessions.ask()
         // It is known of nobody yet whether he counts.
-        sessions.answered(Self.two, in: first, isLocked: true, isIdle: true)
+        sessions.answered(Self.two, in: first, isLocked: true, isIdle: true, at: .zero)
         #expect(!sessions.isKnown)
         let round = sessions.listed([Self.one], asked: question, at: .zero)
         let second = try #require(round)
-        sessions.answered(Self.two, in: first, isLocked: true, isIdle: true)
+        sessions.answered(Self.two, in: first, isLocked: true, isIdle: true, at: .zero)
         #expect(!sessions.isKnown && !sessions.contains(Self.two))
-        sessions.answered(Self.one, in: second, isLocked: false, isIdle: nil)
+        sessions.answered(Self.one, in: second, isLocked: false, isIdle: nil, at: .zero)
         #expect(sessions.isKnown && !sessions.isLocked)
     }
 
@@ -63,14 +63,15 @@ import Testing
     @Test(arguments: [false, true]) func aListThatDoesNotComeLeavesTheRoundAsItWas(isEarly: Bool) throws {
         var sessions = LoginSessions()
         let round = try self.begin([Self.one, Self.two], &sessions)
-        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true)
+        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true, at: .zero)
         let question = sessions.ask()
         func fail() { #expect(sessions.listed(nil, asked: question, at: .zero) == nil) }
         if isEarly { fail() }
         #expect(!sessions.isKnown)
-        sessions.answered(Self.two, in: round, isLocked: true, isIdle: false)
+        sessions.answered(Self.two, in: round, isLocked: true, isIdle: false, at: .zero)
         if !isEarly { fail() }
         #expect(sessions.isKnown && sessions.isLocked && !sessions.isIdle)
+        #expect(sessions.nextTry == Timestamp.zero + TimeSpan.seconds(1))
         sessions.changed(Self.two, isLocked: false, isIdle: true)
         #expect(sessions.isKnown && !sessions.isLocked && sessions.isIdle)
     }
@@ -88,7 +89,7 @@ import Testing
         }
         // One that comes ends it, and the next failure is made up for soon.
         let round = try self.begin([Self.one], &sessions)
-        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true)
+        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true, at: .zero)
         #expect(sessions.nextTry == nil && sessions.isLocked)
         let (old, new) = (sessions.ask(), sessions.ask())
         for question in [old, new] { #expect(sessions.listed(nil, asked: question, at: now) == nil) }
@@ -96,6 +97,48 @@ import Testing
         // Nobody is asked who is gone.
         sessions.forget()
         #expect(sessions.nextTry == nil)
+    }
+
+    /// What it said before counts until it answers; it is asked again after a second, and less and less often.
+    @Test func aSessionThatDoesNotAnswerIsAskedAgain() throws {
+        var sessions = try self.sessions([Self.one: true])
+        var now = Timestamp.zero
+        for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
+            let round = try self.begin([Self.one, Self.two, "/session/c3"], &sessions)
+            sessions.failed(Self.one, in: round &- 1, at: now)
+            sessions.answered(Self.two, in: round, isLocked: true, isIdle: true, at: now)
+            sessions.failed(Self.one, in: round, at: now)
+            // While another may still answer nobody is asked again.
+            #expect(!sessions.isKnown && sessions.nextTry == nil)
+            sessions.failed("/session/c3", in: round, at: now)
+            now = now + TimeSpan.seconds(Int64(wait))
+            #expect(sessions.isKnown && sessions.nextTry == now)
+            // Of the third nothing was ever heard.
+            #expect(!sessions.isLocked && !sessions.isIdle)
+        }
+        var round = try self.begin([Self.one, Self.two], &sessions)
+        sessions.failed(Self.one, in: round, at: now)
+        sessions.answered(Self.two, in: round, isLocked: true, isIdle: true, at: .zero)
+        #expect(sessions.isKnown && sessions.isLocked && sessions.isIdle && sessions.nextTry != nil)
+        // A round in which all answer ends it, and the next failure is made up for soon.
+        round = try self.begin([Self.one, Self.two], &sessions)
+        for session in [Self.one, Self.two] {
+            sessions.answered(session, in: round, isLocked: false, isIdle: false, at: .zero)
+        }
+        #expect(sessions.isKnown && !sessions.isLocked && sessions.nextTry == nil)
+        round = try self.begin([Self.one], &sessions)
+        sessions.failed(Self.one, in: round, at: now)
+        #expect(sessions.nextTry == now + TimeSpan.seconds(1))
+        // Nor is the list asked for again that is asked for anyway, nor sooner than it would be.
+        round = try self.begin([Self.one], &sessions)
+        let question = sessions.ask()
+        sessions.failed(Self.one, in: round, at: now)
+        #expect(sessions.nextTry == nil)
+        #expect(sessions.listed(nil, asked: question, at: now) == nil)
+        #expect(sessions.nextTry == now + TimeSpan.seconds(2))
+        // A list of none ends it, too.
+        _ = try self.begin([], &sessions)
+        #expect(sessions.isKnown && sessions.nextTry == nil)
     }
 
     @Test func onlyTheLastQuestionIsAnswered() throws {

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Plays a logind that does not list its sessions when it is first asked: login.py ADDRESS USER
+"""Plays a logind that does not answer when it is first asked, and UPower: login.py ADDRESS USER
 
-Owns the name, prints "ready", and answers the first ListSessions with an error. Those after it name one session, which is the
-user's, at a seat, and locked. On SIGTERM it says that there is a new session, and leaves when it is asked for a list, without an
-answer.
+Owns both names, prints "ready", and answers the first question of each kind with an error. Those after it are told of one
+session, which is the user's, at a seat, and locked, and that the device runs on its battery. On SIGTERM it says that there
+is a new session, and leaves when it is asked for a list, without an answer.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ SESSION = "/org/freedesktop/login1/session/c1"
 async def main():
     address, user = sys.argv[1], int(sys.argv[2])
     bus = await MessageBus(bus_address=address).connect()
-    asked, is_leaving = 0, False
+    asked, is_leaving = set(), False
 
     def leave():
         nonlocal is_leaving
@@ -28,23 +28,26 @@ async def main():
         bus.send(Message.new_signal(*manager, "SessionNew", "so", ["c1", SESSION]))
 
     def arrived(message):
-        nonlocal asked
         if message.message_type is not MessageType.METHOD_CALL:
             return None
-        if message.member == "ListSessions":
-            asked += 1
-            if is_leaving:
+        if message.member in ("ListSessions", "GetAll", "Get"):
+            if is_leaving and message.member == "ListSessions":
                 bus.disconnect()
                 return True
-            if asked == 1:
+            if message.member not in asked:
+                asked.add(message.member)
                 return Message.new_error(message, "org.freedesktop.DBus.Error.Failed", "not now")
+        if message.member == "ListSessions":
             return Message.new_method_return(message, "a(susso)", [[["c1", user, "me", "seat0", SESSION]]])
         if message.member == "GetAll" and message.path == SESSION:
             return Message.new_method_return(message, "a{sv}", [{"LockedHint": Variant("b", True)}])
+        if message.member == "Get" and message.body == ["org.freedesktop.UPower", "OnBattery"]:
+            return Message.new_method_return(message, "v", [Variant("b", True)])
         return None
 
     bus.add_message_handler(arrived)
-    assert await bus.request_name("org.freedesktop.login1") is RequestNameReply.PRIMARY_OWNER
+    for name in ("org.freedesktop.login1", "org.freedesktop.UPower"):
+        assert await bus.request_name(name) is RequestNameReply.PRIMARY_OWNER
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leave)
     print("ready", flush=True)
     await bus.wait_for_disconnect()

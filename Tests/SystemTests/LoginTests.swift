@@ -88,15 +88,25 @@ extension EndToEnd {
             _ = try mock.terminate()
         }
 
-        /// The screen is known to be locked, though the sessions were not listed when they were first asked for.
-        @Test func aListThatDoesNotComeIsAskedForAgain() throws {
+        /// The screen is known to be locked, and the device to run on its battery, though neither the list of sessions nor the
+        /// session nor UPower answered the first time.
+        @Test func whoDoesNotAnswerIsAskedAgain() throws {
             let stage = try Stage(source: nil, broker: false)
             let login = try BackgroundProgram(
                 tool: ["/usr/bin/python3", Programs.source("Tests/Scripts/login.py"), stage.address, Self.own])
             _ = try login.waitForLine { $0 == "ready" }
             try stage.startBroker()
+            let app = try stage.watch("shake", "--app", Self.app)
             try stage.until("the screen is locked") { try self.locked(stage) }
-            _ = try login.terminate()
+            let query = """
+                import sqlite3,sys
+                rows=sqlite3.connect(sys.argv[1]).execute("SELECT value FROM change WHERE kind='power'").fetchall()
+                print([value for value, in rows])
+                """
+            try stage.until("the battery is noted") {
+                try Tool.run(["python3", "-c", query, "\(stage.state)/journal.db"]).stdout == "['battery']\n"
+            }
+            _ = (try login.terminate(), try app.terminate())
         }
 
         /// It owes an answer when it goes, and the screen is as locked as it was.
