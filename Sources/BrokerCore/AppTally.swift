@@ -49,16 +49,16 @@ package struct AppTally {
 
     mutating func toldGap() { self.gaps &+= 1 }
 
-    /// Takes in a reason for which it got no event, or none more.
-    mutating func count(_ reason: Reason, epoch: UInt64, at time: Timestamp) {
+    /// Takes in a reason for which it got no event, or none more, so many times.
+    mutating func count(_ reason: Reason, epoch: UInt64, at time: Timestamp, times: UInt64 = 1) {
         guard !reason.isDelivered else { return }
         switch reason.stage {
-        case .identity, .alive, .rule, .limits, .group: self.denied &+= 1
+        case .identity, .alive, .rule, .limits, .group: self.denied &+= times
         case .delivery: break
         }
         if self.counts.isEmpty { self.counts = Array(repeating: Count(), count: Reason.allCases.count) }
         let index = Int(reason.rawValue)
-        self.counts[index] = Count(count: self.counts[index].count &+ 1, time: time, epoch: epoch)
+        self.counts[index] = Count(count: self.counts[index].count &+ times, time: time, epoch: epoch)
     }
 
     /// Why it last got no event. For lists that are read again and again: nothing is sorted, and nothing allocated.

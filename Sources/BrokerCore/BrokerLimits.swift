@@ -102,6 +102,8 @@ package struct BrokerLimits: Equatable, Sendable {
             "operations-per-sensor": UInt64(self.operationsPerSensor),
             "stateful-per-app": UInt64(self.statefulPerApp),
             "stateful-per-sensor": UInt64(self.statefulPerSensor),
+            "hits-per-second": UInt64(HitBook.perSecond.ofApp),
+            "hits-per-second-per-user": UInt64(HitBook.perSecond.ofUser),
             "near-miss-detectors": UInt64(ClipWatch.mostNear),
             "near-miss-detectors-per-user": UInt64(self.shares(of: ClipWatch.mostNear).share),
             "mute": UInt64(self.mute),

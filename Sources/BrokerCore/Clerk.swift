@@ -45,7 +45,9 @@ struct Clerk {
         while true {
             // As it comes, and not by a name: that copied what large decisions carry.
             switch self.listeners.hearing.next() {
-            case nil: return self.post.settle(at: now, &actions)
+            case nil:
+                self.countLeftOut()
+                return self.post.settle(at: now, &actions)
             case .deliver(let delivery)?: self.deliver(delivery, at: now, &actions)
             case .verdict(let verdict)?: self.keep(verdict, at: now, &actions)
             case .repeated(let app, let hit, let epoch, let reason)?:
@@ -57,6 +59,14 @@ struct Clerk {
             case .launch(let effect)?: self.follow(effect, at: now, &actions)
             case .assertion?, .activity?: break
             }
+        }
+    }
+
+    /// Counts hits that were too many to be heard as refused by a quota.
+    private mutating func countLeftOut() {
+        for leftOut in self.listeners.hearing.takeLeftOut() {
+            let epoch = self.listeners.hearing.arbiter.lastEpoch
+            self.post.count(.quota, of: leftOut.app, epoch: epoch, at: leftOut.time, times: leftOut.count)
         }
     }
 

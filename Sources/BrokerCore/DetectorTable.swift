@@ -5,6 +5,8 @@ import Motion
 struct DetectorTable {
     struct Owner {
         let app: AppHandle
+        /// Of whose share it is.
+        let payer: UInt32
         let sensor: String
         /// It only notices what another detector nearly hits.
         var isNear = false
@@ -18,9 +20,10 @@ struct DetectorTable {
         detector.index < self.owners.count ? self.owners[Int(detector.index)] : nil
     }
 
-    /// The app of a detector, without a copy of the rest.
-    func app(of detector: DetectorID) -> AppHandle? {
-        detector.index < self.owners.count ? self.owners[Int(detector.index)]?.app : nil
+    /// The app of a detector and who pays for it, without a copy of the rest.
+    func payer(of detector: DetectorID) -> (app: AppHandle, payer: UInt32)? {
+        guard detector.index < self.owners.count else { return nil }
+        return self.owners[Int(detector.index)].map { ($0.app, $0.payer) }
     }
 
     /// Those that apps have, in order.

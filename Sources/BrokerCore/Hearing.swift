@@ -281,6 +281,9 @@ struct Hearing {
         }
     }
 
+    /// Takes what was too much to be heard since, of each app.
+    mutating func takeLeftOut() -> [HitBook.LeftOut] { self.sensing.takeLeftOut() }
+
     /// Runs the groups' deadlines that come at or before a sample, with the hits up to it.
     private mutating func pass(to sample: Timestamp, of stream: Int, at arrival: Timestamp) {
         // Nearly every sample ends here, and the horizon costs a look at every sensor.
@@ -295,7 +298,7 @@ struct Hearing {
 
     /// Hands the hits of a stream to the arbiter, or lets them wait.
     private mutating func decide(_ stream: Int, at arrival: Timestamp) {
-        let hits = self.sensing.takeHits(of: stream)
+        let hits = self.sensing.takeHits(of: stream, at: arrival)
         guard let last = hits.last?.time else { return }
         let horizon = self.sensing.horizon(besides: stream, &self.arbiter, at: arrival)
         if self.sensing.isFree(until: last, deadline: self.outlook.nextMotionDeadline, horizon) {

@@ -105,8 +105,8 @@ struct Post {
     }
 
     /// Takes in a reason for which an app got no event, or none more.
-    mutating func count(_ reason: Reason, of app: AppHandle, epoch: UInt64, at time: Timestamp) {
-        self.tallies.update(app) { $0?.count(reason, epoch: epoch, at: time) }
+    mutating func count(_ reason: Reason, of app: AppHandle, epoch: UInt64, at time: Timestamp, times: UInt64 = 1) {
+        self.tallies.update(app) { $0?.count(reason, epoch: epoch, at: time, times: times) }
     }
 
     /// Whether a verdict takes its event from its app, and which event of others it hands on.

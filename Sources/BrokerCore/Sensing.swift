@@ -16,7 +16,7 @@ package struct Sensing {
     private var places = SensorPlaces()
     private var detectors = DetectorTable()
     /// Looks that the detectors' rests let through, of each app.
-    private var hits = AppTable<UInt64>()
+    private var hits: HitBook
     private var waiting = WaitingLine<Hit>()
     /// Of each group of the policy: the indices of the streams that its apps listen to. `nil`: to be found out anew.
     private var audiences: [Set<Int>]?
@@ -36,6 +36,7 @@ package struct Sensing {
 
     init(_ limits: BrokerLimits, batchLatency: TimeSpan, clips: ClipTerms? = nil) {
         self.limits = limits
+        self.hits = HitBook(limits)
         self.batchLatency = batchLatency
         self.clips = clips.map { ClipWatch($0, limits) }
     }
@@ -74,7 +75,7 @@ package struct Sensing {
     }
 
     /// Looks of an app's detectors that their rests let through, since it is here.
-    package func hits(of app: AppHandle) -> UInt64 { self.hits[app] ?? 0 }
+    package func hits(of app: AppHandle) -> UInt64 { self.hits.count(of: app) }
 
     /// What is in force for a detector, as its owner is told.
     package func effective(_ detector: CompiledDetector) -> EffectiveDetector {
@@ -124,7 +125,7 @@ package struct Sensing {
     mutating func add(
         _ detector: CompiledDetector, of app: AppHandle, _ payer: UInt32, at arrival: Timestamp
     ) -> (id: DetectorID, detector: CompiledDetector) {
-        let id = self.detectors.add(DetectorTable.Owner(app: app, sensor: detector.sensor))
+        let id = self.detectors.add(.init(app: app, payer: payer, sensor: detector.sensor))
         let stream = self.makeStream(for: detector.sensor)
         let detector = self.streams[stream].costs.compact(detector, for: payer)
         self.streams[stream].engine.add(detector, as: id, at: arrival)
@@ -132,7 +133,7 @@ package struct Sensing {
         if let beside = self.clips?.add(detector, id, of: app, payer),
             self.streams[stream].countNear(beside, for: payer)
         {
-            let near = self.detectors.add(DetectorTable.Owner(app: app, sensor: detector.sensor, isNear: true))
+            let near = self.detectors.add(.init(app: app, payer: payer, sensor: detector.sensor, isNear: true))
             self.streams[stream].engine.add(beside, as: near, at: arrival)
             self.clips?.add(ClipWatch.Beside(id: near, detector: beside, payer: payer), beside: id)
         }
@@ -163,7 +164,7 @@ package struct Sensing {
 
     /// An app comes: what one of its name left behind goes from the engines. Returns that.
     mutating func enter(_ app: AppHandle, _ id: AppID, _ user: UInt32?) -> [InstalledDetector] {
-        self.hits.put(0, for: app)
+        self.hits.enter(app)
         self.clips?.enter(app, id, user)
         if self.leftovers.isEmpty { return [] }
         let all = self.leftovers.takeAll(of: id, user)
@@ -173,7 +174,7 @@ package struct Sensing {
 
     /// An app is another user's than it was, who is not to know how often it was hit.
     mutating func pass(_ app: AppHandle, to user: UInt32) {
-        self.hits.put(0, for: app)
+        self.hits.enter(app)
         self.clips?.pass(app, to: user)
     }
 
@@ -185,7 +186,7 @@ package struct Sensing {
     mutating func leave(
         _ app: AppHandle, _ detectors: [InstalledDetector], of id: AppID, _ user: UInt32?
     ) -> [InstalledDetector] {
-        self.hits.remove(app)
+        self.hits.leave(app)
         self.clips?.leave(app)
         let (first, rest) = (detectors.prefix(Self.discardedAtOnce), detectors.dropFirst(Self.discardedAtOnce))
         for detector in first { self.discard(detector) }
@@ -457,8 +458,8 @@ package struct Sensing {
         self.streams[stream].closeBuckets(before: time)
     }
 
-    /// Takes the hits that the engine of a stream has made, in its order, and counts them for their apps.
-    mutating func takeHits(of stream: Int) -> [Hit] {
+    /// Takes the hits that the engine of a stream has made, in its order, and counts them for their apps. What is too much is left out.
+    mutating func takeHits(of stream: Int, at arrival: Timestamp) -> [Hit] {
         if let clips = self.clips, !self.streams[stream].hits.isEmpty { self.streams[stream].tellHits(to: clips) }
         if self.hasLeftovers {
             let detectors = self.detectors
@@ -467,12 +468,15 @@ package struct Sensing {
         guard !self.streams[stream].hits.isEmpty else { return [] }
         var hits: [Hit] = []
         swap(&hits, &self.streams[stream].hits)
-        for hit in hits {
-            guard let app = self.detectors.app(of: hit.detector) else { continue }
-            self.hits.update(app) { $0? &+= 1 }
+        hits.removeAll { hit in
+            guard let owner = self.detectors.payer(of: hit.detector) else { return false }
+            return !self.hits.take(hit, of: owner.app, owner.payer, at: arrival)
         }
         return hits
     }
+
+    /// Takes what was left out since, of each app.
+    mutating func takeLeftOut() -> [HitBook.LeftOut] { self.hits.takeLeftOut() }
 
     /// The sensor of a stream of which a clip is complete.
     @inline(__always)

@@ -1,8 +1,10 @@
-import Motion
+package import Motion
 
 /// How much of a quota is left. Kept as the time at which the bucket is full again, so that nothing needs to be refilled.
-struct TokenBucket: Equatable, Sendable {
+package struct TokenBucket: Equatable, Sendable {
     private var fullAt = Timestamp(microseconds: .min)
+
+    package init() {}
 
     /// The time in which one token comes back.
     private static func interval(_ quota: Quota) -> Int64 {
@@ -10,7 +12,7 @@ struct TokenBucket: Equatable, Sendable {
     }
 
     /// Tokens at a time; below zero when more was spent than was there.
-    func tokens(of quota: Quota, at now: Timestamp) -> Int {
+    package func tokens(of quota: Quota, at now: Timestamp) -> Int {
         let missing = (self.fullAt - now).microseconds
         if missing <= 0 { return quota.burst }
         let spent = missing / Self.interval(quota) + (missing % Self.interval(quota) == 0 ? 0 : 1)
@@ -26,7 +28,7 @@ struct TokenBucket: Equatable, Sendable {
     }
 
     /// Takes a token, also one that is not there any more: what was promised at S3 is kept, whatever another policy gives.
-    mutating func spend(_ quota: Quota, at now: Timestamp) {
+    package mutating func spend(_ quota: Quota, at now: Timestamp) {
         self.fullAt = max(self.fullAt, now) + TimeSpan(microseconds: Self.interval(quota))
     }
 
@@ -37,5 +39,5 @@ struct TokenBucket: Equatable, Sendable {
     }
 
     /// Whether nothing would change if it were forgotten.
-    func isFull(at now: Timestamp) -> Bool { self.fullAt <= now }
+    package func isFull(at now: Timestamp) -> Bool { self.fullAt <= now }
 }
