@@ -323,6 +323,10 @@ package struct Arbiter: Sendable {
     /// Lets an app that exists come to the bus. One that is there already is only known better.
     private mutating func admit(_ app: AppHandle, _ entrance: AppEntrance, into actions: inout [ArbiterAction]) {
         guard let id = self.apps.id(of: app) else { return }
+        if let old = self.apps[app], let owner = old.user, owner != entrance.user {
+            self.contests.come(app, id, of: entrance.user, was: old)
+            self.apps.forgetPast(of: app)
+        }
         self.apps.admit(app, entrance, self.policy.settings(for: id))
         self.place(app, .came, into: &actions)
         self.live(app, into: &actions) { $0.review(at: $2, $1) }

@@ -240,6 +240,23 @@ import Testing
             ])
     }
 
+    /// Also one that is never gone, because its app file stays.
+    @Test func whatAnAppUsedUpStaysWhenItPassesToAnotherUser() {
+        var settings = AppSettings()
+        settings.quota = Quota(count: 1, period: .seconds(60), burst: 1)
+        var lab = Lab(Policy(rules: [rule("all", group: nil)], everyApp: settings))
+        lab.add("A", AppEntrance(user: 7))
+        for (index, user) in [UInt32(7), 8, 7].enumerated() {
+            lab.apps["A"].map { lab.take(.back($0, AppEntrance(user: user))) }
+            lab.hit(["a"], at: 1_000 * Int64(index))
+            lab.apps["A"].map { lab.take(.away($0)) }
+        }
+        #expect(
+            lab.take() == [
+                "1 deliver A a", "1 A S5.sent", "2 deliver A a", "2 A S5.sent", "3 A S3.quota",
+            ])
+    }
+
     @Test func cooldownOfAGroupHoldsBetweenEpisodesNotWithinOne() {
         var lab = Lab(Policy(groups: [group(.broadcast) { $0.cooldown = .seconds(3) }], rules: [rule("all")]))
         lab.add("A")

@@ -67,8 +67,13 @@ struct Contests: Sendable {
 
     // MARK: Apps and detectors
 
-    /// Takes in that an app came. What it had used up when it left is still used up.
-    mutating func come(_ app: AppHandle, _ id: AppID, of user: UInt32?) { self.deliveries.open(app, id, of: user) }
+    /// Takes in that an app came, or is another user's than it was. What it had used up when it left is still used up.
+    mutating func come(_ app: AppHandle, _ id: AppID, of user: UInt32?, was old: AppEntry? = nil) {
+        if let old {
+            self.deliveries.close(app, old, at: self.motionTime, arrival: self.arrivalTime, self.rules.policy)
+        }
+        self.deliveries.open(app, id, of: user)
+    }
 
     /// Takes out an app that left, and its detectors.
     mutating func leave(_ app: AppHandle, _ apps: Apps, into actions: inout [ArbiterAction]) {
@@ -136,8 +141,7 @@ struct Contests: Sendable {
 
     /// Takes an app that cannot receive any more out of what is open.
     mutating func withdraw(_ app: AppHandle, isGone: Bool, _ apps: Apps, into actions: inout [ArbiterAction]) {
-        let state = apps[app]?.facts.state ?? .dead
-        let ledger = self.deliveries.ledger(app)
+        let (state, ledger) = (apps[app]?.facts.state ?? .dead, self.deliveries.ledger(app))
         self.dropHits(of: app, apps, into: &actions) { held, others, seen in
             let terms = held.rule.terms
             guard let entry = apps[app], !isGone, terms.reach(state) else { return .gone }
@@ -300,9 +304,7 @@ struct Contests: Sendable {
         case .closed(let reason): actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
         case .owner:
             let reason = self.deliveries.deliver(held, to: detector.app, self.errand(epoch), apps, into: &actions)
-            if !reason.isDelivered {
-                actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
-            }
+            if !reason.isDelivered { actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason)) }
         case .shared(let isNew):
             self.share(group, held, detector, app, limits, isNew: isNew, epoch: epoch, apps, into: &actions)
         case .late(let candidate):

@@ -206,6 +206,9 @@ package struct AppLife: Sendable {
         return (until, awake)
     }
 
+    /// It becomes another user's.
+    mutating func forgetPast() { self.overruns = 0 }
+
     /// Lets everything happen that is due by now.
     package mutating func pass(to now: Moment, _ settings: AppSettings) -> [LifeEffect] {
         var effects: [LifeEffect] = []

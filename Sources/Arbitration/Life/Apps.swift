@@ -90,6 +90,9 @@ struct Apps: Sendable {
         if let state = entrance.told { self.lives.tell(app, state) }
     }
 
+    /// An app becomes another user's, who is not to know what it did before.
+    mutating func forgetPast(of app: AppHandle) { self.lives[app]?.forgetPast() }
+
     /// Lets an app leave the bus and go on existing.
     mutating func disconnect(_ app: AppHandle) {
         self.entries[Int(app.index)]?.disconnect()
