@@ -65,6 +65,13 @@ struct StoreQueue: Sendable {
         self.health = health
     }
 
+    /// Takes one question: what is to be kept meanwhile comes before the next. At the end all of them are answered.
+    mutating func takeQuestions() -> [(UInt64, JournalQuery)] {
+        let count = self.isStopping ? self.questions.count : min(1, self.questions.count)
+        defer { self.questions.removeFirst(count) }
+        return Array(self.questions.prefix(count))
+    }
+
     mutating func takeNews() -> [Item] {
         if let block = self.firstEpochs {
             self.firstEpochs = nil

@@ -111,8 +111,7 @@ final class StoreWriter {
         self.rows.take(from: &queue.rows, at: now)
         self.rows.add(queue.policies)
         queue.policies = []
-        self.questions += queue.questions
-        queue.questions = []
+        self.questions += queue.takeQuestions()
         self.epochs.take(queue.epochs)
         queue.epochs = EpochOrders()
         queue.due.take(into: &self.due)
