@@ -119,6 +119,28 @@ package final class PacedSender {
         return verdict != .drop
     }
 
+    /// Sends a signal likewise of which only libdbus knows how large it is. It is written only for who has room.
+    package func signal(
+        from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to peer: Peer,
+        _ body: (inout WireWriter) -> Void
+    ) -> Bool {
+        guard let connection = self.connection, connection.canSend else {
+            self.refuse(peer)
+            return false
+        }
+        if let since = peer.waitingSince { self.trust(peer, since) }
+        guard self.hasRoom(for: peer), let header = SignalHeader(from: path, interface, member, to: peer.name) else {
+            return false
+        }
+        let message = header.take(body)
+        let mayPing = self.openPings < self.pingLimit && peer.waitingSince == nil
+        let verdict = peer.flow.offer(message.size + Self.overhead, mayPing: mayPing)
+        if verdict != .drop { connection.send(message) }
+        self.follow(peer, verdict)
+        if verdict == .drop { self.refuse(peer) }
+        return verdict != .drop
+    }
+
     /// Counts bytes that went to a peer by another way, which asks `hasRoom` before it takes more.
     package func count(_ bytes: Int, to peer: Peer) {
         if let since = peer.waitingSince { self.trust(peer, since) }

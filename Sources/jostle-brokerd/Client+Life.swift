@@ -50,6 +50,12 @@ extension Client {
     private func end(_ id: AssertionID) {
         guard self.assertions.removeValue(forKey: id) != nil else { return }
         self.service.happened(.life(.endAssertion(self.id, id)))
+        self.ended(id)
+    }
+
+    /// Notes that one is over. Only that is still to be told of it.
+    private func ended(_ id: AssertionID) {
+        self.object?.forget(id.number)
         self.changed("Assertions")
     }
 
@@ -74,6 +80,12 @@ extension Client {
     private func end(_ id: ActivityID) {
         guard self.activities.removeValue(forKey: id) != nil else { return }
         self.service.happened(.life(.endActivity(self.id, id)))
+        self.ended(id)
+    }
+
+    /// Notes that one is over, and its session with it. Only that is still to be told of them.
+    private func ended(_ id: ActivityID) {
+        self.object?.forget(id.number)
         self.activitiesChanged()
     }
 
@@ -98,26 +110,34 @@ extension Client {
             self.service.links.history.note(self)
             self.changedForAll("State")
             self.changed("StateCause")
-        case .expiring(let id, let name, let remaining):
-            guard let object = self.object else { return }
-            let details: [String: Value] = [
-                HeldKey.number: .uint64(id.number), HeldKey.remaining: .uint64((Timestamp.zero + remaining).wire),
-            ]
-            self.service.bus.signal(from: object.path, InterfaceName.app, "AssertionExpiring", to: self.uniqueName) {
-                name.write(to: &$0)
-                details.write(to: &$0)
-            }
+        case .expiring(let id, let name, _): self.tellExpiring(id, name)
         case .assertionEnded(let id, _, _):
             self.assertions[id] = nil
-            self.changed("Assertions")
+            self.ended(id)
         case .player: self.changedForAll("Activities")
         case .activityEnded(let id, _):
             self.activities[id] = nil
-            self.activitiesChanged()
+            self.ended(id)
+        }
+    }
+
+    /// Tells the app that an assertion ends soon, unless it has come back meanwhile, where nothing ends it.
+    private func tellExpiring(_ id: AssertionID, _ name: String) {
+        self.object?.tell(InterfaceName.app, "AssertionExpiring", about: NewsSubject(id.number, "expiry")) {
+            [weak self] in
+            guard let self, let left = self.remaining(of: id) else { return nil }
+            let details: [String: Value] = [HeldKey.number: .uint64(id.number), HeldKey.remaining: .uint64(left)]
+            return [name, details]
         }
     }
 
     // MARK: What there is to see
+
+    /// How long an assertion lasts; `nil`: nothing of its budget is used while the app is where it is.
+    private func remaining(of id: AssertionID) -> UInt64? {
+        let left = self.service.now { core, now in core.arbiter.remaining(of: id, self.id, at: now) }
+        return left.map { (Timestamp.zero + $0).wire }
+    }
 
     /// How long the app can go on as things are; the largest number when nothing ends it.
     var backgroundTimeRemaining: UInt64 {
@@ -129,11 +149,10 @@ extension Client {
     var assertionList: [[String: Value]] {
         let held = self.life?.assertions ?? []
         return held.map { assertion in
-            let left = self.service.now { core, now in core.arbiter.remaining(of: assertion.id, self.id, at: now) }
             var row: [String: Value] = [
                 HeldKey.name: .string(assertion.name), HeldKey.number: .uint64(assertion.id.number),
             ]
-            row[HeldKey.remaining] = left.map { .uint64((Timestamp.zero + $0).wire) }
+            row[HeldKey.remaining] = self.remaining(of: assertion.id).map { .uint64($0) }
             return row
         }
     }

@@ -7,7 +7,6 @@ import Protocol
 extension Client {
     /// Tells the app how one of its sessions stands now. Whose sake it is for is none of its business.
     func perform(_ effect: SessionEffect) {
-        guard let object = self.object else { return }
         var details: [String: Value] = [HeldKey.number: .uint64(effect.key.activity.number)]
         if case .resumed(let hint) = effect.change { details[HeldKey.resume] = .boolean(hint) }
         if let meeting = effect.change.meeting {
@@ -15,10 +14,9 @@ extension Client {
             if let ducking = meeting.cell.ducking { details[HeldKey.share] = .double(ducking.share) }
         }
         self.changed("Sessions")
-        self.service.bus.signal(from: object.path, InterfaceName.app, "SessionChanged", to: self.uniqueName) {
-            effect.request.name.write(to: &$0)
-            effect.change.name.write(to: &$0)
-            details.write(to: &$0)
+        let subject = NewsSubject(effect.key.activity.number, effect.change.side)
+        self.object?.tell(InterfaceName.app, "SessionChanged", about: subject) {
+            [effect.request.name, effect.change.name, details]
         }
     }
 
@@ -37,6 +35,18 @@ extension Client {
                 HeldKey.isSilenced: .boolean(session.standing.isSilenced),
                 HeldKey.number: .uint64(session.key.activity.number),
             ]
+        }
+    }
+}
+
+extension SessionEffect.Change {
+    /// Which side of how a session stands it is about: what is newer of one says nothing of the others.
+    fileprivate var side: String {
+        switch self {
+        case .began, .waits: "beginning"
+        case .interrupted, .resumed: "interruption"
+        case .ducked, .restored: "loudness"
+        case .silenced, .audible: "silence"
         }
     }
 }

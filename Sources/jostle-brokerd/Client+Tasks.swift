@@ -34,13 +34,19 @@ extension Client {
     }
 
     func tellExpiring(_ identifier: String, _ remaining: TimeSpan) {
-        guard let object = self.object else { return }
-        let details: [String: Value] = [TaskKey.remaining: .uint64((Timestamp.zero + remaining).wire)]
-        self.service.bus.signal(from: object.path, InterfaceName.app, "TaskExpiring", to: self.uniqueName) {
-            identifier.write(to: &$0)
-            details.write(to: &$0)
+        guard let begun = self.tasks?.current?.begun else { return }
+        let ends = self.awakeTime + remaining
+        // Numbers begin with 1, and at most one task is under way.
+        self.object?.tell(InterfaceName.app, "TaskExpiring", about: NewsSubject(0, "task")) { [weak self] in
+            // Whoever reads late may be at another one.
+            guard let self, self.tasks?.current?.begun == begun else { return nil }
+            let left = max(.zero, ends - self.awakeTime)
+            let details: [String: Value] = [TaskKey.remaining: .uint64((Timestamp.zero + left).wire)]
+            return [identifier, details]
         }
     }
+
+    private var awakeTime: AwakeTime { self.service.now { core, now in core.arbiter.moment(at: now).awake } }
 
     // MARK: What there is to see
 

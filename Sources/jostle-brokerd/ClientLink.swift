@@ -87,7 +87,7 @@ final class ClientLink {
     func export(_ client: Client) {
         let path = Path.app(client.app.isAnonymous ? client.uniqueName : client.app.name)
         let object = ExportedObject(
-            path, [(AppInterface.table, client)], audience: client.uniqueName,
+            path, [(AppInterface.table, client)], audience: client.peer.map(self.service.outbox.audience),
             guardian: { [weak service = self.service, weak client] call, answer in
                 guard let service, let client else { return answer(.noObject(at: path.text)) }
                 service.authority.admit(call, to: client, answer)

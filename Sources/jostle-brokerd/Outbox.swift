@@ -2,7 +2,7 @@ import BrokerCore
 import DBus
 import Protocol
 
-/// Sends apps their events and marks, and never more than they take.
+/// Sends apps their events and marks, and by their objects what else they are told; and never more than they take.
 struct Outbox {
     private let sender: PacedSender
 
@@ -10,6 +10,9 @@ struct Outbox {
 
     /// A connection that events go to.
     func peer(_ uniqueName: String) -> PacedSender.Peer { self.sender.peer(uniqueName) }
+
+    /// The same as the one that is told what changes of its object.
+    func audience(_ peer: PacedSender.Peer) -> ExportedObject.Audience { .init(peer, by: self.sender) }
 
     /// Sends an event from the object of its app; false: it is left out, because the app does not read.
     func send(_ event: Event, from path: ObjectPath, to peer: PacedSender.Peer) -> Bool {

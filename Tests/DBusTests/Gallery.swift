@@ -28,7 +28,7 @@ final class Gallery {
     static let target = CallTarget(Station.name, path, "org.example.Gallery")
 
     /// An object at `path` and one behind a guardian below it.
-    static func export(on connection: Connection, audience: String? = nil) -> Gallery {
+    static func export(on connection: Connection, audience: ExportedObject.Audience? = nil) -> Gallery {
         let gallery = Gallery()
         let other = Interface<Gallery>(
             "org.example.Other",

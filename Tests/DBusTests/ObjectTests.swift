@@ -261,7 +261,9 @@ extension BusTests {
         @Test func aPrivateObjectTellsItsAudienceAlone() throws {
             let station = try Station()
             let (owner, stranger) = try (station.client(), station.client())
-            let object = Gallery.export(on: station.connection, audience: owner.uniqueName)
+            let sender = PacedSender(on: station.connection)
+            let object = Gallery.export(
+                on: station.connection, audience: .init(sender.peer(owner.uniqueName), by: sender))
             var heard = ["owner": 0, "stranger": 0]
             for (name, client) in ["owner": owner, "stranger": stranger] {
                 client.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged") { _ in
@@ -274,6 +276,33 @@ extension BusTests {
             try station.until("notice") { heard["owner"] == 1 }
             try station.run(for: .milliseconds(30))
             #expect(heard == ["owner": 1, "stranger": 0])
+        }
+
+        /// Who has no room for a change is told of it when there is some, once, and what is the value then.
+        @Test func aPrivateObjectSaysWhatChangedWhenThereIsRoom() throws {
+            let station = try Station()
+            let owner = try station.client()
+            let sender = PacedSender(on: station.connection, patience: 20_000)
+            let peer = sender.peer(owner.uniqueName)
+            peer.setLimit(0)
+            let object = Gallery.export(on: station.connection, audience: .init(peer, by: sender))
+            var heard: [[String: Value]] = []
+            owner.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged") { message in
+                if let notice = try? message.read(String.self, [String: Value].self, [String].self) {
+                    heard.append(notice.1)
+                }
+            }
+            for level in 1...50 as ClosedRange<Int32> {
+                object.level = level
+                object.object?.changed("Level", of: object.interface)
+                try station.loop.runOnce(timeout: 0)
+            }
+            #expect(heard.isEmpty && peer.window.unconfirmed == 0)
+            peer.setLimit(FlowWindow.limit)
+            try station.until("the notice") { !heard.isEmpty }
+            object.object?.changed("Title", of: object.interface)
+            try station.until("the next") { heard.count > 1 }
+            #expect(heard == [["Level": .int32(50)], ["Title": .string("first")]])
         }
 
         private let properties = CallTarget(Station.name, Gallery.path, "org.freedesktop.DBus.Properties")

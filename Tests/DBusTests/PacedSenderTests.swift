@@ -185,6 +185,32 @@ extension BusTests {
             #expect(told == [1, 2])
         }
 
+        /// How things stand is told to who does not read when it reads, and not how they stood meanwhile.
+        @Test func newsAreHeldUntilThereIsRoom() throws {
+            let station = try Station()
+            let listener = try Listener(on: station)
+            let sender = PacedSender(on: station.connection)
+            let peer = sender.peer(listener.names[0])
+            peer.setLimit(10 << 10)
+            let object = ExportedObject(self.path, [], audience: .init(peer, by: sender))
+            station.connection.export(object)
+            func tell(_ number: UInt64, about subject: NewsSubject) {
+                object.tell("org.example.Flow", "Stands", about: subject) { [number] }
+            }
+            try listener.stop()
+            for number in 1...1_000 as ClosedRange<UInt64> { tell(number, about: NewsSubject(1, "level")) }
+            tell(1_001, about: NewsSubject(2, "level"))
+            object.forget(2)
+            object.tell("org.example.Flow", "Stands", about: NewsSubject(3, "level")) { nil }
+            tell(1_002, about: NewsSubject(1, "end"))
+            #expect(peer.window.unconfirmed <= 10 << 10 && sender.openPings == 1)
+            let sent = peer.window.unconfirmed / PacedSender.overhead
+            try listener.program.signal(SIGCONT)
+            try station.until("the last") { listener.seen.last == 1_002 }
+            // What went before there was no room, and the newest of both sides.
+            #expect(listener.seen.count <= sent + 2)
+        }
+
         /// When there is no place for a ping, time tells of room.
         @Test func whoCannotBeAskedIsToldOfRoomAllTheSame() throws {
             let station = try Station()

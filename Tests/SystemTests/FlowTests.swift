@@ -65,6 +65,66 @@ extension EndToEnd {
             #expect(field("lost", of: figures) == "0" && field("refused", of: figures) == "0")
         }
 
+        /// Another's session begins and ends all the time. Whoever does not read costs the bus no more by it than by its events, none
+        /// of which is lost without a word, and learns how its session stands.
+        @Test func aStoppedAppBesideOneThatBeginsAndEnds() throws {
+            let bus = try PrivateBus(additions: "<limit name=\"max_outgoing_bytes\">200000</limit>", on: .dbusDaemon)
+            let stage = try Stage(broker: false, on: bus)
+            try stage.startBroker(policy: "[Policy]\nDefault=allow\n\n[Class soloAmbient]\n")
+            let (root, object) = (Stage.Object.broker, Stage.Object.app("org.example.A"))
+            func app(_ name: String) -> [String] {
+                let register = "call org.jostle.Broker1 \(root) org.jostle.Broker1 Register"
+                return [
+                    "\(name) own org.example.\(name)", "\(name) \(register) sa{sv} ['org.example.\(name)',{}]",
+                ]
+            }
+            func call(_ name: String, _ method: String, _ body: String) -> String {
+                let path = Stage.Object.app("org.example.\(name)")
+                return "\(name) call org.jostle.Broker1 \(path) org.jostle.Broker1.App \(method) sa{sv} \(body)"
+            }
+            let session = "['audio',{'class':V('s','soloAmbient')}]"
+            let detector = "'when':V('s','norm(x, y, z) > 0.5g'),'every':V('s','20ms'),'rest':V('s','0s')"
+            let stopped = try stage.startScript(
+                app("A") + [
+                    "A hear Event Gap SessionChanged", call("A", "BeginActivity", session),
+                    call("A", "AddDetector", "['d',{\(detector)}]"),
+                ])
+            try stopped.waitUntilSaid("staying")
+            try stopped.stop()
+            let toggle = [call("B", "BeginActivity", session), "B drop"]
+            let lines = try stage.script(app("B") + (0..<600).flatMap { _ in toggle })
+            #expect(lines.count { $0.hasPrefix("B ok ") } == 601)
+            try stage.until("no more is sent") {
+                try stage.count("UnreadBytes", at: object) > UInt64(self.limit / 2 - 2_000)
+            }
+            let atBus = try bus.outgoingBytes(to: stage.uniqueName("org.example.A"))
+            let unread = try stage.count("UnreadBytes", at: object)
+            #expect(atBus <= unread && unread <= UInt64(self.limit / 2))
+            let before = try stage.count("Hits", at: object)
+            try stage.until("events are due") { try stage.count("Hits", at: object) > before + 10 }
+            try stage.kill(stage.reader)
+            let hits = try stage.count("Hits", at: object)
+
+            try stopped.signal(SIGCONT)
+            var last: UInt64 = 0
+            var standing = ""
+            while last < hits {
+                let line = try stopped.waitForLine { $0.hasPrefix("A heard ") }
+                let words = line.split(separator: " ", maxSplits: 4).map(String.init)
+                let (member, body) = (words[3], words[4])
+                if member == "SessionChanged" {
+                    standing = String(body.split(separator: "\"")[3])
+                    continue
+                }
+                let numbers = body.split { !$0.isWholeNumber }.compactMap { UInt64($0) }
+                try #require(numbers.count > 1)
+                // A number or a gap, one behind the other.
+                try #require(numbers[0] == last + 1, "\(line)")
+                last = member == "Gap" ? numbers[1] : numbers[0]
+            }
+            #expect(standing == "resumed")
+        }
+
         @Test func aStoppedClaimant() throws {
             // Nothing is read for the first seconds after the claim, so that every sample is sent after the stop.
             let stage = try Stage(
