@@ -221,11 +221,14 @@ package struct Broker: ~Copyable {
         self.clerk.steer(&actions)
     }
 
+    /// The file of an app is gone, and with it what that gave, also to one that is on the bus.
     private mutating func uninstall(_ app: AppHandle, at now: Timestamp, _ actions: inout [BrokerAction]) {
-        guard let known = self.registry[app], known.isInstalled else { return }
+        guard let known = self.registry[app] else { return }
         guard known.isConnected else { return self.forget(app, at: now, &actions) }
         self.clerk.listeners.uninstall(app, at: now)
-        self.detectorsChanged(at: now, &actions)
+        self.dropMail(at: now, &actions)
+        self.clerk.listeners.describe(app, AppEntrance(declared: .none), at: now)
+        self.clerk.perform(&actions)
         self.clerk.steer(&actions)
     }
 

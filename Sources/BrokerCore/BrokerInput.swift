@@ -13,7 +13,8 @@ package enum BrokerInput: Sendable {
     /// These detectors of an app exist also while it is not on the bus, and so does the app; another time, these instead.
     /// Until somebody comes for it it is this user's, or nobody's.
     case install(AppHandle, AppID, AppEntrance, Installation, user: UInt32?)
-    /// Nothing of an app exists any more but what it registers itself while it is on the bus.
+    /// An app has no file: nothing of it exists any more but what it registers itself while it is on the bus, and it asks for
+    /// nothing.
     case uninstall(AppHandle)
     case addDetectors(AppHandle, [DetectorRequest])
     case removeDetectors(AppHandle, [String])

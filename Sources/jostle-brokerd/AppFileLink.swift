@@ -14,6 +14,7 @@ final class AppFileLink {
     private let source: AppSource
     /// App files have been read.
     private var hasFiles = false
+    private var round = AppFileRound()
     private var refusals = AppFileRefusals()
 
     init(_ service: BrokerService, from source: AppSource) {
@@ -22,9 +23,12 @@ final class AppFileLink {
     }
 
     /// Begins to read all files, in steps.
-    func load() -> AppLoading { self.source.loadAll() }
+    func load() -> AppLoading {
+        self.round.begin()
+        return self.source.loadAll()
+    }
 
-    /// Has the apps exist whose files were read, and those that are durable, and no others.
+    /// Has the apps exist whose files were read, and those that are durable, and no others but those that came meanwhile.
     ///
     /// - Returns: what does so, one app at a time; false when all is done.
     func take(_ reading: AppSource.Reading) -> () -> Bool {
@@ -35,33 +39,33 @@ final class AppFileLink {
         var files = Array(reading.files.reversed())
         var broken = reading.broken[...]
         var restless = reading.restless[...]
-        // Of those whose files do not hold still nothing changes.
-        var kept = Set(reading.restless)
         var next: UInt32 = 0
         return { [unowned self] in
             if let file = files.popLast() {
-                kept.insert(file.id)
+                guard self.round.see(file.id) else { return true }
                 // What has not changed is as it was.
                 let known = self.service.links.clients[file.id]
                 if known?.file != file || known?.appState?.isInstalled != true { self.install(file) }
             } else if let app = broken.popFirst() {
-                guard let durable = self.service.links.durable[app] else { return true }
-                kept.insert(app)
+                guard let durable = self.service.links.durable[app], self.round.see(app) else { return true }
                 if self.service.links.clients[app]?.file != AppFile(durable) { self.install(AppFile(durable)) }
             } else if let app = restless.popFirst() {
+                // Of those whose files do not hold still nothing changes.
+                guard self.round.see(app) else { return true }
                 if self.service.links.clients[app]?.file == nil, let durable = self.service.links.durable[app] {
                     self.install(AppFile(durable))
                 }
             } else if next < self.service.links.clients.handles {
                 let last = min(next + Self.lookedAtOnce, self.service.links.clients.handles)
                 for handle in next..<last {
-                    guard let app = self.service.links.clients[AppHandle(handle)]?.app, !kept.contains(app) else {
+                    guard let app = self.service.links.clients[AppHandle(handle)]?.app, self.round.isGone(app) else {
                         continue
                     }
                     self.uninstall(app)
                 }
                 next = last
             } else {
+                self.round.end()
                 for line in self.refusals.end() { self.service.log.warning(line) }
                 self.service.links.sensors.startIfNeeded()
                 return false
@@ -146,11 +150,16 @@ final class AppFileLink {
         self.service.log.warning(line, as: .appFileRefused, about: [.app: file.id.name, .reason: reason])
     }
 
-    /// Has an app exist only while it is on the bus.
+    /// Has an app exist only while it is on the bus, and have nothing of what its file gave.
     private func uninstall(_ app: AppID) {
-        guard let known = self.service.links.clients[app], known.appState?.isInstalled == true else { return }
+        // One that could not be installed as its file says has that file nevertheless.
+        guard let known = self.service.links.clients[app], known.file != nil || known.appState?.isInstalled == true
+        else { return }
         self.service.happened(.uninstall(known.id))
-        if known.isConnected { known.detectorsChanged() } else { self.service.links.clients.forgetInstalled(known) }
+        guard known.isConnected else { return self.service.links.clients.forgetInstalled(known) }
+        known.file = nil
+        known.changed("Grants")
+        known.detectorsChanged()
     }
 
     /// What is known of an app when it comes: how well it is proven, and what its app file asks for.
@@ -159,6 +168,8 @@ final class AppFileLink {
         let (file, findings) = self.source.read(client.app)
         self.service.log.report(findings)
         client.file = file ?? (findings.isEmpty ? nil : self.service.links.durable[client.app].map { AppFile($0) })
+        // Of a file with an error in it, or that does not hold still, a reading under way may know more.
+        if client.file != nil || findings.isEmpty { self.round.readAlone(client.app) }
         if let file = client.file { self.install(file) } else { self.uninstall(client.app) }
         return AppEntrance(
             proof: client.proof, declared: client.file?.modes ?? .none, hasPlayer: client.file?.hasPlayer ?? false)

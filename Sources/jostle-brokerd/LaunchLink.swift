@@ -3,6 +3,7 @@ import BrokerCore
 import DBus
 import DaemonSupport
 import Journal
+import Loop
 import Motion
 import Protocol
 
@@ -15,6 +16,10 @@ final class LaunchLink {
     private unowned let service: BrokerService
     /// Calls that wait until an app is launched.
     private var pushes: [AppID: [MethodCall]] = [:]
+    /// What apps owe an answer to, also to calls for their tasks.
+    var owed: OwedAnswers
+    /// Launches that wait until another app of their user has answered, as long as they are of use.
+    private var held: [(flight: Flight, connection: String, user: UInt32)] = []
 
     /// A launch that is under way.
     private struct Flight {
@@ -23,7 +28,10 @@ final class LaunchLink {
         let begun: Timestamp
     }
 
-    init(_ service: BrokerService) { self.service = service }
+    init(_ service: BrokerService) {
+        self.service = service
+        self.owed = OwedAnswers(isOnSystemBus: service.bus.address == .system)
+    }
 
     /// Launches an app with what is due to it; for a task it only has it come up, as the task is run when it has registered.
     func launch(_ launch: Launch, _ handover: Handover) {
@@ -84,12 +92,28 @@ final class LaunchLink {
         guard handover.user == nil || handover.user == user else {
             return self.failed(launch, .refused, .identityMismatch("its name is another user's"))
         }
+        switch self.owed.begin(.launch, connection, of: user) {
+        case .granted: break
+        case .owing: return self.failed(launch, .silent, .noReply("it has not answered the last call yet"))
+        case .crowded:
+            self.held.removeAll { !self.service.core.arbiter.isCurrent($0.flight.launch) }
+            return self.held.append((flight, connection, user))
+        }
+        // The bus keeps the place of the call until it is answered, however long we wait.
+        let timer = self.service.loop.schedule(after: Int64(self.timeLeft(flight)) * 1_000) { [weak self] in
+            self?.failed(flight, .noReply("no answer came in time"))
+        }
         self.service.bus.call(
             CallTarget(connection, Path.receiver, InterfaceName.receiver.description), "Deliver", launch.reason.word,
             handover.events.map(\.body.structure), LaunchOptions.options(missing: handover.missing),
-            timeout: self.timeLeft(flight), autoStart: false
+            timeout: Connection.noTimeout, autoStart: false
         ) { [weak self] result in
             guard let self else { return }
+            self.service.loop.cancel(timer)
+            self.owed.end(.launch, connection)
+            self.callHeld()
+            // Of one that was given up nothing is to be known any more.
+            guard self.service.core.arbiter.isCurrent(launch) else { return }
             do throws(BusError) {
                 self.answered(launch, handover.events, try Self.answer(result.take()))
             } catch {
@@ -98,6 +122,13 @@ final class LaunchLink {
                 self.failed(flight, error)
             }
         }
+    }
+
+    /// Calls those for whom there was no place: somebody has answered.
+    private func callHeld() {
+        let held = self.held
+        self.held = []
+        for (flight, connection, user) in held { self.call(connection, of: user, flight) }
     }
 
     /// What is left of the time that an app has to come up and to answer, in ms, and not less.

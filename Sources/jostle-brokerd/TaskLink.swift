@@ -15,6 +15,8 @@ final class TaskLink {
     private let store: Store?
     /// Changes that are on their way to the disk.
     private var kept = KeptTasks()
+    /// Runs of which apps cannot be told before they, or others, have answered, in order; one of an app.
+    private var held: [(run: TaskRun, owner: TaskOwner)] = []
 
     /// - Parameter store: `nil` when nothing is kept on the disk.
     init(_ service: BrokerService, _ store: Store?) {
@@ -106,10 +108,17 @@ final class TaskLink {
         }
     }
 
-    /// Has an app begin. It answers when it knows, and says `TaskDone` when it is through.
+    /// Has an app begin. It answers at once, and says `TaskDone` when it is through.
+    ///
+    /// The time of one that does not answer passes all the same.
     private func run(_ run: TaskRun, in owner: TaskOwner) {
         guard let client = self.client(of: owner) else { return }
-        let target = CallTarget(client.uniqueName, Path.receiver, InterfaceName.receiver.description)
+        let connection = client.uniqueName
+        guard self.service.links.launches.owed.begin(.task, connection, of: owner.user) == .granted else {
+            self.held.removeAll { $0.owner == owner }
+            return self.held.append((run, owner))
+        }
+        let target = CallTarget(connection, Path.receiver, InterfaceName.receiver.description)
         let deadline = self.service.core.arbiter.arrival(of: run.ends) ?? .zero
         let options: [String: Value] = [
             TaskKey.attempt: .uint32(run.attempt), TaskKey.kind: .string(run.kind.name),
@@ -119,12 +128,24 @@ final class TaskLink {
             target, "RunTask", run.identifier, deadline.wire, options, timeout: Connection.noTimeout, autoStart: false
         ) { [weak self] result in
             guard let self else { return }
+            self.service.links.launches.owed.end(.task, connection)
             do throws(BusError) {
                 _ = try result.take()
             } catch {
                 self.service.log.notice("\(owner.app) does not take the task \(run.identifier): \(error)")
                 try? self.input(.failed(owner, run: run.revision))
             }
+            self.runHeld()
+        }
+    }
+
+    /// Tells apps of what they could not be told before, unless it is over: somebody has answered.
+    private func runHeld() {
+        guard !self.held.isEmpty else { return }
+        let (held, tasks) = (self.held, self.service.core.work.tasks)
+        self.held = []
+        for (run, owner) in held where tasks[owner]?.current?.record.revision == run.revision {
+            self.run(run, in: owner)
         }
     }
 

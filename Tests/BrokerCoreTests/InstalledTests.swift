@@ -147,6 +147,29 @@ import Testing
         #expect(bench.actions.isEmpty)
     }
 
+    /// Also from an app that is there goes what its file gave: its modes, and what it is at in them.
+    @Test func withTheFileGoesWhatItGave() throws {
+        var settings = AppSettings()
+        settings.grants = WordSet([.audio])
+        var bench = Bench(policy: Policy(otherwise: .allow, everyApp: settings))
+        let entrance = AppEntrance(declared: WordSet([.audio]))
+        try bench.core.install(
+            self.client, Self.app, entrance, [Self.one], user: nil, at: bench.now, &bench.actions)
+        try bench.core.register(self.client, Self.app, entrance, at: bench.now, &bench.actions)
+        let activity = BrokerInput.life(.beginActivity(self.client, ActivityID(1), .audio))
+        try bench.core.apply(activity, at: bench.now, &bench.actions)
+        #expect(bench.core.arbiter.facts(of: self.client)?.grants == WordSet([.audio]))
+        bench.uninstall(self.client)
+        let app = try #require(bench.core.registry[self.client])
+        #expect(app.isConnected && !app.isInstalled && app.detectors.isEmpty)
+        #expect(bench.core.arbiter.facts(of: self.client)?.grants.isEmpty == true)
+        #expect(bench.core.arbiter.facts(of: self.client)?.state == .foreground)
+        let again = BrokerInput.life(.beginActivity(self.client, ActivityID(2), .audio))
+        #expect(throws: Refusal.life(.undeclared(.audio))) {
+            try bench.core.apply(again, at: bench.now, &bench.actions)
+        }
+    }
+
     /// Whoever has the name on the bus need not be the user for whom events were kept.
     @Test func anotherUserGetsNothingOfWhatWasKept() throws {
         var bench = try self.bench()

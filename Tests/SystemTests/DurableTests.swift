@@ -172,6 +172,20 @@ extension EndToEnd {
             #expect(try self.property("Detectors", stage).contains("\"skip\""))
         }
 
+        /// What its file gave goes with the file, also while the app is there.
+        @Test func aRemovedFileGivesNothingMore() throws {
+            let stage = try self.stage()
+            let app = try stage.startScript(Self.register())
+            try app.waitUntilSaid("staying")
+            #expect(try self.property("Grants", stage) == "as 1 \"audio\"")
+            #expect(unlink("\(stage.bus.directory)/apps/\(Self.app).conf") == 0)
+            #expect(try stage.script("p call \(Self.root) Reload a{sv} [{}]") == ["p ok []"])
+            #expect(try self.property("AppFile", stage) == "s \"\"")
+            #expect(try self.property("Grants", stage) == "as 0")
+            #expect(try self.property("State", stage) == "s \"foreground\"")
+            _ = app
+        }
+
         @Test func withoutADiskNothingIsDurable() throws {
             let stage = try Stage(source: nil, broker: false)
             try stage.startBroker(policy: Self.policy, apps: [Self.app: Self.file], "--no-journal")
