@@ -3,11 +3,12 @@ package import Loop
 
 /// What a program tells its keeper: one line per message, on standard error.
 ///
-/// Each line is one `write`, so that none is lost when the process dies, and none is torn. To a terminal it reads
+/// Each line is written as it is made, so that none is lost when the process dies. To a terminal it reads
 /// `jostle-brokerd: message`; to anything else it carries the level as systemd reads it: `<4>message`. Where the journal
 /// reads standard error, the message goes to it with fields, and as a line only when it does not take that. Control characters
 /// are escaped, so that no peer's text can forge a line or reach the terminal. A message of a level that is off is not
-/// even made. A place that floods is held back and summed up.
+/// even made. A place that floods is held back and summed up. Nobody who does not read is waited for: what is not taken is left
+/// out, and counted.
 ///
 /// Deliberately not `Sendable`: it belongs to the loop's thread.
 package final class Log {
@@ -27,11 +28,14 @@ package final class Log {
     private let program: String
     private let descriptor: Int32
     private let isLeveled: Bool
+    private let isSocket: Bool
     /// `nil`: the journal does not read what we write.
     private let journal: JournalSocket?
     private let now: () -> Int64
     private var limiter: LogLimiter
     private var lost = 0
+    /// The last line was taken in part: what comes next begins a line of its own.
+    private var isTorn = false
     private var summary: Summary?
 
     /// What the journal is told of a message besides its text.
@@ -75,6 +79,9 @@ package final class Log {
             case .plain: false
             case .leveled: true
             }
+        var status = stat()
+        // SAFETY: the status is ours, and a descriptor that is closed is an error like any other.
+        self.isSocket = unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
         self.now = now
         self.limiter = LogLimiter(burst: burst, interval: interval)
     }
@@ -199,29 +206,41 @@ package final class Log {
 
     /// Writes one line; false when the descriptor did not take it whole.
     private func put(_ level: LogLevel, _ message: String) -> Bool {
-        var line = self.isLeveled ? Array("<\(level.rawValue)>".utf8) : Array("\(self.program): ".utf8)
+        var line: [UInt8] = self.isTorn ? [UInt8(ascii: "\n")] : []
+        line += self.isLeveled ? Array("<\(level.rawValue)>".utf8) : Array("\(self.program): ".utf8)
         appendEscaped(message, to: &line, limit: Self.longestLine - 1)
         line.append(UInt8(ascii: "\n"))
         var written = 0
-        while written < line.count {
+        while written < line.count, let count = self.offer(line[written...]) { written += count }
+        if written > 0 { self.isTorn = line[written - 1] != UInt8(ascii: "\n") }
+        return written == line.count
+    }
+
+    /// Lets the descriptor take what it has room for; `nil` when it takes nothing.
+    ///
+    /// A reader that stands still must not make us stand still too: it gets time once, and again when it has taken a line.
+    /// Others may share standard error with us, so that it stays blocking where it is. A socket can be told for one call not to
+    /// wait. Of anything else `poll` says whether there is room; of a pipe that means for `longestLine` bytes.
+    private func offer(_ bytes: ArraySlice<UInt8>) -> Int? {
+        let patience: Int32 = self.lost > 0 ? 0 : 50
+        // A socket that has room counts as full for `poll` long before it is.
+        var asksFirst = !self.isSocket
+        while true {
+            if asksFirst, (try? waitUntilWritable(self.descriptor, milliseconds: patience)) != true { return nil }
+            asksFirst = true
             // Not through `systemCall`: a closed standard error is our caller's doing and must not end us.
-            // SAFETY: the range from `written` on lies inside the buffer.
-            let count = unsafe line.withUnsafeBytes { bytes in
-                unsafe Glibc.write(
-                    self.descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+            // SAFETY: the bytes live for the call, and are as many as is said.
+            let count = unsafe bytes.withUnsafeBytes { bytes in
+                if self.isSocket {
+                    unsafe Glibc.send(
+                        self.descriptor, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
+                } else {
+                    unsafe Glibc.write(self.descriptor, bytes.baseAddress, bytes.count)
+                }
             }
-            if count >= 0 {
-                written += count
-            } else if errno == EAGAIN {
-                // Standard error may be shared with a program that made it non-blocking. A reader that stands still
-                // must not make us stand still too: it gets time once, and again when it has taken a line.
-                let patience: Int32 = self.lost > 0 ? 0 : 50
-                guard (try? waitUntilWritable(self.descriptor, milliseconds: patience)) == true else { return false }
-            } else if errno != EINTR {
-                return false
-            }
+            if count >= 0 { return count }
+            guard errno == EAGAIN || errno == EINTR else { return nil }
         }
-        return true
     }
 }
 

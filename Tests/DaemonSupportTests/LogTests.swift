@@ -126,6 +126,60 @@ import Testing
         #expect(drain(pipe.reader.raw) == "p: lost 2 lines that standard error did not take\np: third\n")
     }
 
+    /// A pipe or a pair of stream sockets: who writes to it would wait, who reads would not.
+    private struct Line: ~Copyable {
+        let reader: OwnedDescriptor
+        let writer: OwnedDescriptor
+
+        init(isSocket: Bool) throws {
+            var ends: [Int32] = [-1, -1]
+            try systemCall(isSocket ? "socketpair" : "pipe") {
+                isSocket ? socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) : pipe(&ends)
+            }
+            let (reader, writer) = (ends[0], ends[1])
+            try systemCall("fcntl") { fcntl(reader, F_SETFL, O_NONBLOCK) }
+            self.reader = OwnedDescriptor(adopting: reader)
+            self.writer = OwnedDescriptor(adopting: writer)
+        }
+    }
+
+    @Test(arguments: [false, true]) func nobodyWhoDoesNotReadIsWaitedFor(isSocket: Bool) throws {
+        let line = try Line(isSocket: isSocket)
+        let log = Log(program: "p", level: .debug, style: .plain, to: line.writer.raw)
+        let text = String(repeating: "x", count: 1_000)
+        // More than either takes.
+        let all = 4_000
+        for _ in 0..<all { log.debug(text) }
+        let taken = drain(line.reader.raw).split(separator: "\n")
+        #expect(!taken.isEmpty && taken.count < all)
+        #expect(taken.allSatisfy { $0 == "p: \(text)" })
+        log.debug("next")
+        #expect(
+            drain(line.reader.raw)
+                == "p: lost \(all - taken.count) lines that standard error did not take\np: next\n")
+    }
+
+    /// A stream that has little room takes a long line in part.
+    @Test func aLineThatWasTakenInPartIsNotGoneOnWith() throws {
+        let line = try Line(isSocket: true)
+        var room: Int32 = 1
+        let raw = line.writer.raw
+        try systemCall("setsockopt") {
+            setsockopt(raw, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<Int32>.size))
+        }
+        let log = Log(program: "p", level: .debug, style: .plain, to: raw)
+        let text = String(repeating: "x", count: 4_000)
+        for _ in 0..<50 {
+            log.debug("short")
+            log.debug(text)
+        }
+        var taken = drain(line.reader.raw)
+        log.debug("next")
+        taken += drain(line.reader.raw)
+        #expect(taken.split(separator: "\n").allSatisfy { $0.hasPrefix("p: ") })
+        #expect(taken.hasSuffix(" lines that standard error did not take\np: next\n"))
+    }
+
     @Test func closedStandardErrorIsSurvived() async {
         await #expect(processExitsWith: .exitCode(7)) {
             signal(SIGPIPE, SIG_IGN)
