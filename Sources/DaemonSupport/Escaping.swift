@@ -1,3 +1,5 @@
+import Motion
+
 /// Appends `text` with control characters written out as `\n` or `\x1b`, cut off with `…` at `limit` bytes.
 ///
 /// Also written out: what turns the direction of text, so that a line reads as it is.
@@ -17,14 +19,6 @@ func appendEscaped(_ text: String, to line: inout [UInt8], limit: Int) {
 package func escapedLine(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: isControl) else { return text }
     return text.unicodeScalars.reduce(into: "") { $0 += escaped($1) }
-}
-
-/// Whether a character does something to its surroundings in the place of being seen: moves, erases, colours, turns.
-package func isControl(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case 0..<0x20, 0x7F...0x9F, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true
-    default: false
-    }
 }
 
 private func escaped(_ scalar: Unicode.Scalar) -> String {

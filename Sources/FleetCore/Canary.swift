@@ -145,21 +145,27 @@ package struct Canary: Sendable {
     /// What the canaries count more of than they did, by more than chance and more than the hour.
     private func jump(of what: CanaryCounts.Kind, at now: Timestamp) -> String? {
         let span = now - self.began
-        func sums(_ names: [String]) -> (seen: Double, usual: Double) {
-            names.reduce((0, 0)) { sums, name in
-                guard let counts = self.devices[name]?.counts else { return sums }
-                return (sums.0 + Double(counts.seen(what)), sums.1 + counts.usual(what, in: span))
-            }
-        }
-        let canaries = sums(self.canaries)
-        let names = self.devices.filter { !self.canaries.contains($0.key) && $0.value.awaySince == nil }.map(\.key)
-        let others = sums(names)
-        // A busy hour is one for all; a quiet one does not make more suspicious.
-        let growth = others.usual > 0 ? max(1, others.seen / others.usual) : 1
-        let bound = Self.bound(usual: canaries.usual * growth)
-        guard canaries.seen > bound else { return nil }
-        return "\(what.rawValue) jumped: \(Self.text(canaries.seen)) in \(Int(span.seconds)) s on the canaries, where "
+        let canaries = self.canaries.compactMap { self.devices[$0]?.counts }
+        let seen = canaries.reduce(0.0) { $0 + Double($1.seen(what)) }
+        let usual = canaries.reduce(0.0) { $0 + $1.usual(what, in: span) }
+        let others = self.devices.filter { !self.canaries.contains($0.key) && $0.value.awaySince == nil }
+        let growth = Self.growth(
+            others.compactMap { $0.value.counts }.map { counts in
+                let usual = counts.usual(what, in: span)
+                return usual > 0 ? Double(counts.seen(what)) / usual : 1
+            })
+        let bound = Self.bound(usual: usual * growth)
+        guard seen > bound else { return nil }
+        return "\(what.rawValue) jumped: \(Self.text(seen)) in \(Int(span.seconds)) s on the canaries, where "
             + "\(Self.text(bound)) would be much"
+    }
+
+    /// How many times what is usual is counted in this hour, by what each of the others counts: a busy hour is one for all, and a quiet one
+    /// does not make more suspicious. It is the median, so that no one device makes it, and of one alone no more is believed than ten times.
+    private static func growth(_ others: [Double]) -> Double {
+        guard !others.isEmpty else { return 1 }
+        let median = others.sorted()[(others.count - 1) / 2]
+        return max(1, others.count == 1 ? min(median, 10) : median)
     }
 
     /// A count for people; a device may say any.
@@ -196,7 +202,7 @@ struct CanaryCounts: Sendable {
         for counts in apps.values {
             // A device whose clock is wrong, or that does not say since when, has no past.
             guard let since = counts.since, since < wall else { continue }
-            let span = Double(wall - since) / 1_000_000
+            let span = (Double(wall) - Double(since)) / 1_000_000
             longest = max(longest, span)
             rates.hits += Double(counts.hits &- min(counts.hits, counts.hitsThen)) / span
             rates.denied += Double(counts.denied &- min(counts.denied, counts.deniedThen)) / span

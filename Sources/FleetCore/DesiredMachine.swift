@@ -41,6 +41,8 @@ package struct DesiredMachine: Sendable {
         case switchTo(UInt64)
         /// Makes it what will be gone back to from now on: `kept`.
         case keep(UInt64)
+        /// Removes all that neither is in force nor can be gone back to.
+        case clear
         /// Has the broker read everything anew: `reloaded`. A broker may take longer than it is waited for, so that its answers are
         /// told apart by their numbers.
         case reload(UInt64)
@@ -256,7 +258,7 @@ package struct DesiredMachine: Sendable {
 
     private mutating func staged(_ problem: DesiredProblem?, at now: Timestamp) -> [Effect] {
         guard case .staging(let state, let scope) = self.stage else { return [] }
-        if let problem { return self.refuse(state, scope, problem) + self.next(at: now) }
+        if let problem { return self.refuse(state, scope, problem) + self.clear(at: now) }
         let again = self.memory.last?.version == state.version ? self.memory.last?.count ?? 0 : 0
         let attempt = DesiredMemory.Attempt(
             version: state.version, outcome: .trial, count: again + 1, scope: "\(scope)")
@@ -283,10 +285,9 @@ package struct DesiredMachine: Sendable {
                 .trial, version: state.version, inForce: state.version, scope: "\(scope)")
             return [.follow(state), .report(self.report), .wake(trial.settled)]
         case .returning:
-            self.stage = .idle
             // What the broker says of what it had before changes nothing.
             let note = problem.map { [Effect.say("the broker does not take back what it had: \($0)")] } ?? []
-            return note + self.next(at: now)
+            return note + self.clear(at: now)
         case .idle, .staging, .trial, .keeping, .stuck: return []
         }
     }
@@ -325,8 +326,7 @@ package struct DesiredMachine: Sendable {
             return self.takeBack(state, scope, "the broker ended", at: now)
         case .returning:
             // It reads what is there when it begins.
-            self.stage = .idle
-            return []
+            return self.clear(at: now)
         case .idle, .staging, .keeping, .stuck: return []
         }
     }
@@ -340,8 +340,7 @@ package struct DesiredMachine: Sendable {
             if attempt.outcome == .interrupted, self.waiting[scope] == nil { self.waiting[scope] = state }
             return self.goBack(attempt, at: now)
         case .returning:
-            self.stage = .idle
-            return [.say("the broker does not take back what it had: \(problem)")] + self.next(at: now)
+            return [.say("the broker does not take back what it had: \(problem)")] + self.clear(at: now)
         case .idle, .staging, .trial, .keeping, .stuck: return []
         }
     }
@@ -363,15 +362,21 @@ package struct DesiredMachine: Sendable {
             + self.tell(attempt)
     }
 
+    /// Ends an attempt that came to nothing: nothing of it stays on the disk.
+    private mutating func clear(at now: Timestamp) -> [Effect] {
+        self.stage = .idle
+        return [.clear] + self.next(at: now)
+    }
+
     private mutating func failed(_ problem: DesiredProblem, at now: Timestamp) -> [Effect] {
         switch self.stage {
-        case .staging(let state, let scope): return self.refuse(state, scope, problem) + self.next(at: now)
+        case .staging(let state, let scope): return self.refuse(state, scope, problem) + self.clear(at: now)
         case .reloading(let state, let scope, _):
             // Whether it was switched before the disk failed is not known here: going back is right in both cases.
             return self.goBack(self.attempt(.refused, state, scope, problem), at: now)
         case .keeping(let trial): return self.takeBack(trial.state, trial.scope, "\(problem)", at: now)
         // What could not be written down is what was said already.
-        case .idle: return [.say("\(problem)")]
+        case .idle: return [.say("\(problem)")] + self.next(at: now)
         case .returning, .trial, .stuck:
             guard let last = self.memory.last else { return [.say("\(problem)")] }
             self.stage = .stuck(last, until: now + Self.retry)
@@ -399,8 +404,7 @@ package struct DesiredMachine: Sendable {
             return effects
         case .returning(let until):
             guard now >= until else { return [.wake(until)] }
-            self.stage = .idle
-            return [.say("the broker does not answer; it reads what was before when it begins")] + self.next(at: now)
+            return [.say("the broker does not answer; it reads what was before when it begins")] + self.clear(at: now)
         case .stuck(let attempt, let until):
             guard now >= until else { return [.wake(until)] }
             return self.goBack(attempt, at: now)

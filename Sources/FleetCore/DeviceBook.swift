@@ -66,6 +66,9 @@ package struct DeviceBook: Sendable {
     /// Where it is kept what was wanted of a group before.
     package static func previousTopic(of group: String) -> String { "\(FleetTopics.root)/@\(group)/previous" }
 
+    /// For whom that is: no device is called so. What an operator signed to remember it is nothing that is wanted of a device.
+    package static func previousAddressee(of group: String) -> String { "\(DesiredScope.group(group)) previous" }
+
     /// More than this nobody steers with one program.
     package static let most = 100_000
     private static let mostApps = 256
@@ -88,10 +91,12 @@ package struct DeviceBook: Sendable {
             guard FleetTopics.isName(group) else { return nil }
             switch rest {
             case ["desired"]:
-                self.groups[group] = value.flatMap { Self.state($0, for: .group(group), isSigned) }
+                self.groups[group] = value.flatMap { Self.state($0, for: "\(DesiredScope.group(group))", isSigned) }
                 return .wanted(.group(group))
             case ["previous"]:
-                self.previous[group] = value.flatMap { Self.state($0, for: .group(group), isSigned) }
+                self.previous[group] = value.flatMap {
+                    Self.state($0, for: Self.previousAddressee(of: group), isSigned)
+                }
                 return .previous(group: group)
             default: return nil
             }
@@ -113,7 +118,7 @@ package struct DeviceBook: Sendable {
             device.report = value.flatMap { DesiredReport($0) }
             return .report(name)
         case ["desired"]:
-            device.wanted = value.flatMap { Self.state($0, for: .device(name), isSigned) }
+            device.wanted = value.flatMap { Self.state($0, for: "\(DesiredScope.device(name))", isSigned) }
             return .wanted(.device(name))
         case let levels where levels.count == 3 && levels[0] == "apps" && levels[2] == "state":
             guard device.apps[levels[1]] != nil || device.apps.count < Self.mostApps else { return nil }
@@ -125,18 +130,23 @@ package struct DeviceBook: Sendable {
 
     /// A state as it is wanted, signed or not: an operator looks at it, and a device checks it.
     private static func state(
-        _ value: DataValue, for scope: DesiredScope, _ isSigned: ((SignedBundle) -> Bool)?
+        _ value: DataValue, for addressee: String, _ isSigned: ((SignedBundle) -> Bool)?
     ) -> DesiredState? {
         guard let bundle = try? SignedBundle.read(value) else {
             return isSigned == nil ? try? DesiredState(value) : nil
         }
         let state = (try? JSONCoding.read(bundle.bytes)).flatMap { try? DesiredState($0) }
         guard let isSigned else { return state }
-        return isSigned(bundle) && state?.addressee == "\(scope)" ? state : nil
+        return isSigned(bundle) && state?.addressee == addressee ? state : nil
     }
 
     package func devices(in group: String) -> [String] {
         self.devices.filter { $0.value.groups.contains(group) }.keys.sorted()
+    }
+
+    /// Whether anything of a group is known: who is in it, or what is or was wanted of it.
+    package func knows(group: String) -> Bool {
+        self.groups[group] != nil || self.previous[group] != nil || !self.devices(in: group).isEmpty
     }
 
     /// What a device has from outside, as far as the server still says it: of all that was wanted of it and of its groups the newest of each
@@ -148,15 +158,21 @@ package struct DeviceBook: Sendable {
         return all.sorted { $0.version < $1.version }.reduce(.none) { $1.over($0) }
     }
 
-    /// A version that is above all that are known. Of what devices say themselves only half of all numbers is believed: or one of them could use
-    /// them up for all.
-    package var nextVersion: UInt64 {
-        var all: [UInt64] = (Array(self.groups.values) + Array(self.previous.values)).map(\.version)
-        for device in self.devices.values {
-            all += [device.report?.version ?? 0, device.report?.inForce ?? 0].filter { $0 <= DesiredLimits.version / 2 }
-            all.append(device.wanted?.version ?? 0)
+    /// So far above what is wanted of groups that of single devices may have come by itself.
+    private static let lead: UInt64 = 1 << 20
+
+    /// A version that is above all that are known; `nil`: devices read none that is. One more is left then, to take it back.
+    ///
+    /// Of what stands in the name of a single device only half of all numbers is believed, and a little beyond what is wanted of groups: or
+    /// one of them could use them up for all.
+    package var nextVersion: UInt64? {
+        let known = (Array(self.groups.values) + Array(self.previous.values)).map(\.version).max() ?? 0
+        let most = max(DesiredLimits.version / 2, known + Self.lead)
+        let said = self.devices.values.flatMap { device in
+            [device.report?.version, device.report?.inForce, device.wanted?.version].compactMap { $0 }
         }
-        return all.max().map { $0 + 1 } ?? 1
+        let next = max(known, said.filter { $0 <= most }.max() ?? 0) + 1
+        return next < DesiredLimits.version ? next : nil
     }
 }
 

@@ -79,21 +79,27 @@ package struct FleetTopics: Hashable, Sendable {
 
     private static let hex = Array("0123456789ABCDEF".utf8)
 
-    /// A name as one level of a topic: what means something there is written as %XX.
+    /// A name as one level of a topic: what means something there, or is refused there, is written as %XX for each byte.
     package static func level(_ name: String) -> String {
-        let isPlain = name.utf8.allSatisfy { byte in
-            byte >= 0x20 && byte != 0x7F
-                && ![UInt8(ascii: "/"), UInt8(ascii: "+"), UInt8(ascii: "#"), UInt8(ascii: "%")].contains(byte)
-        }
-        guard !isPlain else { return name }
+        guard !name.unicodeScalars.allSatisfy(self.isPlain) else { return name }
         var bytes: [UInt8] = []
-        for byte in name.utf8 {
-            switch byte {
-            case 0..<0x20, 0x7F, UInt8(ascii: "/"), UInt8(ascii: "+"), UInt8(ascii: "#"), UInt8(ascii: "%"):
+        for scalar in name.unicodeScalars {
+            guard !self.isPlain(scalar) else {
+                bytes += scalar.utf8
+                continue
+            }
+            for byte in scalar.utf8 {
                 bytes += [UInt8(ascii: "%"), self.hex[Int(byte >> 4)], self.hex[Int(byte & 15)]]
-            default: bytes.append(byte)
             }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Whether it may stand in a topic. MQTT lets a server refuse control characters and what is no character, and some do.
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7F...0x9F, 0xFDD0...0xFDEF: false
+        default: scalar.value & 0xFFFE != 0xFFFE && !["/", "+", "#", "%"].contains(scalar)
+        }
     }
 }

@@ -1,3 +1,5 @@
+import Motion
+
 /// Writes and reads JSON as RFC 8259 has it, without what only some take.
 package enum JSONCoding {
     // MARK: Writing
@@ -41,16 +43,19 @@ package enum JSONCoding {
 
     private static func write(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\":
                 bytes.append(UInt8(ascii: "\\"))
-                bytes.append(byte)
-            case 0..<0x20, 0x7F:
-                bytes += "\\u00".utf8
-                bytes.append(self.hex[Int(byte >> 4)])
-                bytes.append(self.hex[Int(byte & 15)])
-            default: bytes.append(byte)
+                bytes.append(UInt8(ascii: scalar))
+            case " "..."~": bytes.append(UInt8(ascii: scalar))
+            // A line of it does nothing to a terminal as it is: nobody has to change it any more, who might break it.
+            case _ where isControl(scalar):
+                bytes += "\\u".utf8
+                for shift in stride(from: 12, through: 0, by: -4) {
+                    bytes.append(self.hex[Int(scalar.value >> shift & 15)])
+                }
+            default: bytes += scalar.utf8
             }
         }
         bytes.append(UInt8(ascii: "\""))

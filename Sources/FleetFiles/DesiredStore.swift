@@ -23,9 +23,6 @@ package final class DesiredStore {
         self.path = path
         self.beforeChange = beforeChange
         try self.makeDirectory(path)
-        for name in try directoryNames(path) where name.hasPrefix(Self.unfinished) {
-            try self.remove("\(path)/\(name)")
-        }
         if try self.target(of: Self.current) == nil {
             if !Self.isThere("\(path)/0") { try self.write(.none) }
             try self.point(Self.confirmed, at: 0)
@@ -50,18 +47,42 @@ package final class DesiredStore {
     // MARK: Reading
 
     /// What is known from before.
-    package func memory() throws(SystemError) -> DesiredMemory {
+    ///
+    /// - Parameter onDamage: Hears of the file of a state that cannot be used. Of that state the files are known then that the
+    ///   broker reads, and nothing else.
+    package func memory(onDamage: (_ file: String) -> Void = { _ in }) throws(SystemError) -> DesiredMemory {
         let attempt = (try self.read("\(self.path)/\(Self.last)")).flatMap { try? JSONCoding.read($0) }
+        let (current, confirmed) = (try self.target(of: Self.current), try self.target(of: Self.confirmed))
+        let inForce = try self.state(current, onDamage)
+        let back = try confirmed == current ? inForce : self.state(confirmed, onDamage)
         return DesiredMemory(
-            inForce: try self.state(Self.current), confirmed: try self.state(Self.confirmed),
-            last: attempt.flatMap { DesiredMemory.Attempt($0) })
+            inForce: inForce, confirmed: back, last: attempt.flatMap { DesiredMemory.Attempt($0) })
     }
 
-    private func state(_ link: String) throws(SystemError) -> DesiredState {
-        guard let bytes = try self.read("\(self.path)/\(link)/\(Self.whole)"), let value = try? JSONCoding.read(bytes)
-        else { return .none }
+    private func state(_ version: UInt64?, _ onDamage: (_ file: String) -> Void) throws(SystemError) -> DesiredState {
         // The first one has no version that anybody could want.
-        return (try? DesiredState(value)) ?? .none
+        guard let version, version > 0 else { return .none }
+        let file = "\(self.path)/\(version)/\(Self.whole)"
+        if let bytes = try self.read(file), let value = try? JSONCoding.read(bytes),
+            let state = try? DesiredState(value)
+        {
+            return state
+        }
+        onDamage(file)
+        return DesiredState(
+            version: version, policy: Self.files(self.stagedPolicyDirectory(version)),
+            apps: Self.files(self.stagedAppDirectory(version)))
+    }
+
+    private static func files(_ directory: String) -> [DesiredFile]? {
+        var files: [DesiredFile] = []
+        for name in (try? directoryNames(directory)) ?? [] {
+            guard
+                let bytes = try? InputFile.contents(of: "\(directory)/\(name)", atMost: DesiredLimits.fileBytes)
+            else { continue }
+            files.append(DesiredFile(name, String(decoding: bytes, as: UTF8.self)))
+        }
+        return files.isEmpty ? nil : files
     }
 
     private func target(of link: String) throws(SystemError) -> UInt64? {
@@ -176,8 +197,11 @@ package final class DesiredStore {
         try systemCall("fsync") { fsync(raw) }
     }
 
-    /// Removes all states that do not count.
-    private func clear() throws(SystemError) {
+    /// Removes all states that do not count, and what was not finished.
+    package func clear() throws(SystemError) {
+        for name in try directoryNames(self.path) where name.hasPrefix(Self.unfinished) {
+            try self.remove("\(self.path)/\(name)")
+        }
         let counting = [try self.target(of: Self.current), try self.target(of: Self.confirmed)]
         for name in try directoryNames(self.path) {
             guard let version = UInt64(name), !counting.contains(version) else { continue }

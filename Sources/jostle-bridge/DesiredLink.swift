@@ -64,8 +64,11 @@ final class DesiredLink {
         self.key = try key.map { path throws(KeyProblem) in try VerifyingKey(file: path) }
         (self.bus, self.loop, self.log, self.publish) = (bus, loop, log, publish)
         let now = Timestamp(microseconds: Clock.monotonic.now())
+        let memory = try self.store.memory { file in
+            log.error("\(file) cannot be used: of what is wanted only policy and app files are still in force")
+        }
         self.machine = DesiredMachine(
-            try self.store.memory(), allowing: Set(configuration.allow.changes),
+            memory, allowing: Set(configuration.allow.changes),
             confirmWithin: configuration.allow.confirmWithin, at: now)
         self.hasPaused = self.machine.inForce.isPaused ?? false
     }
@@ -129,6 +132,15 @@ final class DesiredLink {
         }
     }
 
+    /// Removes what is of no use any more. What cannot be removed now is with the next, and keeps nothing else from being done.
+    private func clear() {
+        do throws(SystemError) {
+            try self.store.clear()
+        } catch {
+            self.log.error("what is not wanted any more stays on the disk: \(error)")
+        }
+    }
+
     private func perform(_ effect: DesiredMachine.Effect) throws(SystemError) {
         switch effect {
         case .stage(let state):
@@ -139,6 +151,7 @@ final class DesiredLink {
         case .keep(let version):
             try self.store.keep(version)
             self.loop.defer { [weak self] in self?.step(.kept) }
+        case .clear: self.clear()
         case .reload(let number): self.reload(number)
         case .follow(let state): self.follow(state)
         case .report(let report): self.tell(report)

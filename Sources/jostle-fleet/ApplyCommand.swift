@@ -11,6 +11,7 @@ enum ApplyCommand {
         "canary", "SHARE", "so many devices first, such as 5% or 3; the others when all is well with these",
         expected: "a share, such as 5%, or a number"
     ) { Share($0) }
+    private static let first = CommandOption.flag("first", "also to a group of which the server knows nothing yet")
     static let wait = CommandOption.flag("wait", "return when all devices that are there have it")
     static let signKey = CommandOption.value(
         "sign-key", "FILE", "the private key (ed25519) by which it is signed", naming: .file)
@@ -27,7 +28,7 @@ enum ApplyCommand {
 
     static let syntax = CommandSyntax(
         "apply", "have a group of devices do what stands in a directory",
-        options: [group, canary, watch, wait, patience, confirm, pause, signKey, ServerOption.json],
+        options: [group, first, canary, watch, wait, patience, confirm, pause, signKey, ServerOption.json],
         arguments: [
             CommandArgument(
                 "DIR", "has policy.d, apps.d, thresholds; what it does not have is left as it is", naming: .directory)
@@ -47,8 +48,12 @@ enum ApplyCommand {
         if share == nil, arguments.has(watch.option) { throw UsageProblem("apply: --watch goes with --canary") }
         let session = try FleetSession(arguments, signingWith: try signingKey(arguments))
         try session.look()
+        guard session.book.knows(group: group) || arguments.has(first) else {
+            throw FleetFailure(
+                .no, "the server knows nothing of a group \(group); --first says that this is so; nothing was sent")
+        }
         let old = session.book.groups[group]
-        state.version = session.book.nextVersion
+        state.version = try session.nextVersion()
         state = state.over(old ?? .none)
         state.confirmWithin = try arguments.value(of: confirm)
         let rollout = Rollout(session, group, Progress(isJSON: arguments.has(ServerOption.json)))

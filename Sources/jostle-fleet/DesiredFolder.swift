@@ -9,11 +9,12 @@ import PolicyFiles
 enum DesiredFolder {
     /// Reads the directory, without a version. Nothing in it may be wrong: that is found here, and not on a thousand devices.
     static func read(_ directory: String) throws -> DesiredState {
-        guard (try? directoryNames(directory)) != nil else {
+        guard let parts = try? directoryNames(directory) else {
             throw FleetFailure(.usage, "\(directory) is no directory that can be read")
         }
+        // What has a name here is read, or it is said why it cannot be.
         var state = DesiredState.none
-        if isThere("\(directory)/policy.d") {
+        if parts.contains("policy.d") {
             state.policy = try self.files(in: "\(directory)/policy.d")
             // As a device takes it that says nothing itself.
             let reading = PolicyReader.read(
@@ -22,11 +23,11 @@ enum DesiredFolder {
                 })
             try self.refuse(PolicyLinter.check(reading))
         }
-        if isThere("\(directory)/apps.d") {
+        if parts.contains("apps.d") {
             state.apps = try self.files(in: "\(directory)/apps.d")
             try self.refuse(AppSource(["\(directory)/apps.d"]).readAll().findings)
         }
-        if isThere("\(directory)/thresholds") { state.thresholds = try self.thresholds("\(directory)/thresholds") }
+        if parts.contains("thresholds") { state.thresholds = try self.thresholds("\(directory)/thresholds") }
         // Names and sizes, as a device reads them.
         var whole = state
         whole.version = 1
@@ -36,11 +37,6 @@ enum DesiredFolder {
             throw FleetFailure(.usage, "\(directory): \(error); nothing was sent")
         }
         return state
-    }
-
-    private static func isThere(_ path: String) -> Bool {
-        if (try? InputFile(path)) != nil { return true }
-        return (try? directoryNames(path)) != nil
     }
 
     private static func refuse(_ findings: [Finding]) throws(FleetFailure) {

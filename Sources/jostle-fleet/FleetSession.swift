@@ -29,7 +29,8 @@ final class FleetSession {
     /// Somebody asked us to end.
     private var isStopped = false
     private let answers = AnswerTopic.of("fleet-" + String(UInt64.random(in: 0 ... .max), radix: 36))
-    private var lastArrival = Clock.monotonic.now()
+    /// While we look at what the server keeps.
+    private var looking: Look?
     private var arrived: [Publication] = []
 
     /// Connects, and fails when that cannot be done.
@@ -64,8 +65,11 @@ final class FleetSession {
         case .acknowledged(let number, let reason): self.acknowledged[number] = reason
         case .subscribed(let number, let granted): self.granted[number] = granted
         case .arrived(let publication):
-            self.lastArrival = Clock.monotonic.now()
-            if publication.topic == self.answers { self.arrived.append(publication) }
+            self.looking?.heard(isKept: publication.isRetained, at: self.now)
+            if publication.topic == self.answers {
+                self.arrived.append(publication)
+                self.looking?.marked()
+            }
             self.onPublication(publication)
             let change = self.book.take(
                 topic: publication.topic, publication.payload, contentType: publication.properties.contentType,
@@ -74,6 +78,8 @@ final class FleetSession {
         case .ended(let problem): self.ending = problem
         }
     }
+
+    private var now: Timestamp { Timestamp(microseconds: Clock.monotonic.now()) }
 
     // MARK: Waiting
 
@@ -106,36 +112,53 @@ final class FleetSession {
 
     func subscribe(to topics: [String]) throws {
         for topic in topics {
-            let number = try self.client.subscribe(to: topic)
-            guard try self.wait(atMost: self.patience, until: { self.granted[number] != nil }) else {
-                throw FleetFailure(.noService, "the server does not answer")
-            }
-            if self.granted[number]?.contains(where: { $0 >= 128 }) ?? true {
+            guard try self.hears(topic) else {
                 throw FleetFailure(.refused, "the server does not let us hear '\(topic)'")
             }
         }
     }
 
-    /// Sends a message, and returns when the server has it.
-    func publish(_ publication: Publication) throws {
-        let number = try self.client.publish(publication)
-        guard try self.wait(atMost: self.patience, until: { self.acknowledged[number] != nil }) else {
+    /// Asks for the messages of a topic. Returns whether the server lets us hear it.
+    private func hears(_ topic: String) throws -> Bool {
+        let number = try self.client.subscribe(to: topic)
+        guard try self.wait(atMost: self.patience, until: { self.granted[number] != nil }) else {
             throw FleetFailure(.noService, "the server does not answer")
         }
-        if let reason = self.acknowledged[number], reason >= 128 {
+        return self.granted[number]?.allSatisfy { $0 < 128 } ?? false
+    }
+
+    /// Sends a message, and returns when the server has it.
+    func publish(_ publication: Publication) throws {
+        guard try self.says(publication) else {
             throw FleetFailure(.refused, "the server does not let us say '\(publication.topic)'")
         }
     }
 
-    /// Says what is wanted of somebody.
-    func publish(_ state: DesiredState, for scope: DesiredScope) throws {
-        try self.publish(try self.message(state, on: scope.topic, for: scope))
+    /// Sends a message. Returns whether the server, which answered, takes it.
+    private func says(_ publication: Publication) throws -> Bool {
+        let number = try self.client.publish(publication)
+        guard try self.wait(atMost: self.patience, until: { self.acknowledged[number] != nil }) else {
+            throw FleetFailure(.noService, "the server does not answer")
+        }
+        return self.acknowledged[number].map { $0 < 128 } ?? false
     }
 
-    /// What is wanted as a message, signed where there is a key.
-    func message(_ state: DesiredState, on topic: String, for scope: DesiredScope) throws -> Publication {
+    /// Says what is wanted of somebody.
+    func publish(_ state: DesiredState, for scope: DesiredScope) throws {
+        try self.publish(try self.message(state, on: scope.topic, for: "\(scope)"))
+    }
+
+    /// Keeps what was wanted of a group before.
+    func publish(previous state: DesiredState, of group: String) throws {
+        let message = try self.message(
+            state, on: DeviceBook.previousTopic(of: group), for: DeviceBook.previousAddressee(of: group))
+        try self.publish(message)
+    }
+
+    /// A state as a message, signed where there is a key.
+    private func message(_ state: DesiredState, on topic: String, for addressee: String) throws -> Publication {
         var state = state
-        state.addressee = "\(scope)"
+        state.addressee = addressee
         var payload = JSONCoding.bytes(state.value)
         if let key {
             payload = JSONCoding.bytes(SignedBundle(bytes: payload, signature: try key.sign(payload)).value)
@@ -149,15 +172,31 @@ final class FleetSession {
         return message
     }
 
+    /// A version above all that are known, for what is wanted next.
+    func nextVersion() throws(FleetFailure) -> UInt64 {
+        guard let version = self.book.nextVersion else {
+            throw FleetFailure(.refused, "devices read no version above the last; nothing was sent")
+        }
+        return version
+    }
+
     // MARK: Asking
 
-    /// Hears all that the server keeps of devices and groups: as long as something comes, and a little longer.
+    /// Hears all that the server keeps of devices and groups.
     func look() throws {
         try self.subscribe(to: DeviceBook.topics)
-        let quiet: Int64 = 300_000
-        self.lastArrival = Clock.monotonic.now()
-        while case let pause = self.lastArrival + quiet - Clock.monotonic.now(), pause > 0 {
-            _ = try self.wait(atMost: TimeSpan(microseconds: pause), until: { false })
+        self.looking = Look(at: self.now, atMost: self.patience)
+        defer { self.looking = nil }
+        // What we say where we hear it comes behind what is kept. Who may not do that waits longer.
+        if try self.hears(self.answers) { _ = try self.says(Publication(self.answers, [])) }
+        while let look = self.looking {
+            switch look.step(at: self.now) {
+            case .wait(let span): _ = try self.wait(atMost: span, until: { self.looking != look })
+            case .done: return
+            case .late:
+                throw FleetFailure(
+                    .noService, "the server keeps more than it brings in time; say with --timeout how long it may take")
+            }
         }
     }
 

@@ -16,7 +16,7 @@ enum RollbackCommand {
         guard var state = session.book.previous[group] else {
             throw FleetFailure(.no, "nothing is known of what group \(group) had before")
         }
-        state.version = session.book.nextVersion
+        state.version = try session.nextVersion()
         let rollout = Rollout(session, group, Progress(isJSON: arguments.has(ServerOption.json)))
         try rollout.publish(state, behind: session.book.groups[group])
         if arguments.has(ApplyCommand.wait) {

@@ -103,7 +103,7 @@ struct Rollout {
 
     /// Gives the canaries back what each had.
     private func takeBack(_ state: DesiredState, _ before: [(name: String, state: DesiredState)]) throws {
-        let version = max(self.book.nextVersion, state.version + 1)
+        let version = max(self.book.nextVersion ?? 0, state.version + 1)
         for (name, old) in before {
             try self.session.publish(state.undone(by: old, version: version), for: .device(name))
         }
@@ -116,11 +116,9 @@ struct Rollout {
     /// Wants it of the whole group, and remembers what was wanted before. It is told whole, with what earlier states said and this one does
     /// not: whoever joins the group later is to have all of it.
     func publish(_ state: DesiredState, behind old: DesiredState?) throws {
-        let scope = DesiredScope.group(self.group)
         let before = state.undone(by: old, version: old?.version ?? 1)
-        try self.session.publish(
-            try self.session.message(before, on: DeviceBook.previousTopic(of: self.group), for: scope))
-        try self.session.publish(state, for: scope)
+        try self.session.publish(previous: before, of: self.group)
+        try self.session.publish(state, for: .group(self.group))
         try self.progress.tell(
             "publish", "version \(state.version) is wanted of group \(self.group)", ["version": .count(state.version)])
     }

@@ -1,4 +1,4 @@
-import DaemonSupport
+import Motion
 
 /// Writes one JSON object on one line.
 struct JSONLine {

@@ -112,6 +112,36 @@ import Testing
         #expect(canary.decision(at: self.at(100)) == .wait("0 of 2 canaries have it"))
     }
 
+    /// One that counts without end, by mistake or not, does not make the hour a busy one.
+    @Test(arguments: [["c"], ["c", "d"], ["c", "d", "e", "f"]]) func oneOtherDoesNotHideAJump(others: [String]) {
+        var canary = Canary(7, canaries: ["a", "b"], others: others, at: Self.start, wall: Self.wall)
+        for name in ["a", "b"] + others {
+            canary.presence(of: name, isOnline: true, at: Self.start)
+            canary.counted(self.counts(360, 36), by: name)
+        }
+        canary.counted(self.counts(1_000_000_360, 1_000_000_036), by: "c")
+        canary.counted(self.counts(370, 136), by: "a")
+        guard case .stop(let why) = canary.decision(at: self.at(100)) else {
+            Issue.record("100 instead of 2 are no jump")
+            return
+        }
+        #expect(why.hasPrefix("denied jumped: 100 in 100 s"), "\(why)")
+    }
+
+    /// A device says that it has been followed since long before there was time.
+    @Test(arguments: [.min, .max, -1, 0] as [Int64]) func anyTimeIsTaken(since: Int64) {
+        var canary = Canary(7, canaries: ["a"], others: [], at: Self.start, wall: Self.wall)
+        canary.presence(of: "a", isOnline: true, at: Self.start)
+        for denied in [0, 100] as [UInt64] {
+            canary.counted(["org.example.Kiosk": DeviceBook.Counts(hits: 0, denied: denied, since: since)], by: "a")
+        }
+        guard case .stop(let why) = canary.decision(at: self.at(10)) else {
+            Issue.record("100 instead of none are no jump")
+            return
+        }
+        #expect(why.hasPrefix("denied jumped: 100 in 10 s"), "\(why)")
+    }
+
     /// Each is held against itself: what is much on one is usual on another.
     @Test func aBusyDeviceIsNotCompared() {
         var canary = Canary(7, canaries: ["a"], others: ["b"], at: Self.start, wall: Self.wall)

@@ -22,6 +22,17 @@ import Testing
         #expect(JSONCoding.text(.double(.infinity)) == "null")
     }
 
+    /// What acts on a terminal is written as an escape: a line can be shown as it is, and is still JSON.
+    @Test(arguments: ["\u{0}", "\u{7F}", "\u{85}", "\u{61C}", "\u{200F}", "\u{2028}", "\u{202E}", "\u{2069}"])
+    func nothingInJSONActsOnATerminal(text: String) throws {
+        let value: DataValue = .fields(["a\(text)": .text("\(text)b")])
+        let line = JSONCoding.text(value)
+        #expect(line.utf8.allSatisfy { (0x20..<0x7F).contains($0) }, "\(line)")
+        #expect(try JSONCoding.read(Array(line.utf8)) == value)
+        // What is only to be seen stays.
+        #expect(JSONCoding.text(.text("\u{E9}\u{4E2D}\u{1F600}~")) == "\"\u{E9}\u{4E2D}\u{1F600}~\"")
+    }
+
     @Test func cborIsAsTheStandardHasIt() {
         // Of the examples of RFC 8949, appendix A.
         let examples: [(DataValue, [UInt8])] = [

@@ -110,7 +110,7 @@ private final class Bench {
         let effects = bench.step(.staged(problem))
         #expect(
             effects == [
-                .report(DesiredReport(.refused, version: 2, inForce: 1, scope: "@north", problem: problem))
+                .report(DesiredReport(.refused, version: 2, inForce: 1, scope: "@north", problem: problem)), .clear,
             ])
         #expect(bench.machine.inForce.version == 1)
     }
@@ -126,7 +126,8 @@ private final class Bench {
                 .switchTo(1), .note(bench.attempt(.refused, 2, "no")), .follow(Bench.state(1)), .reload(bench.reload),
             ])
         #expect(effects.last == .report(bench.report(.refused, 2, inForce: 1, "no")))
-        #expect(bench.step(.reloaded(bench.reload, nil)) == [])
+        // When the broker reads it no more, nothing of it stays.
+        #expect(bench.step(.reloaded(bench.reload, nil)) == [.clear])
         #expect(
             bench.step(.offered(Bench.scope, Bench.state(2))) == [.report(bench.report(.refused, 2, inForce: 1, "no"))])
         #expect(bench.step(.offered(Bench.scope, Bench.state(3))) == [.stage(Bench.state(3))])
@@ -217,7 +218,7 @@ private final class Bench {
             #expect(tried.first == .note(bench.attempt(.trial, 1, count: count)))
             #expect(bench.step(.unanswered(bench.reload, DesiredProblem("no answer"))).first == .switchTo(0))
             let next = bench.step(.reloaded(bench.reload, nil))
-            #expect(next == (count < DesiredMachine.mostAttempts ? [.stage(Bench.state(1))] : []))
+            #expect(next == (count < DesiredMachine.mostAttempts ? [.clear, .stage(Bench.state(1))] : [.clear]))
         }
     }
 
@@ -247,7 +248,10 @@ private final class Bench {
         let problem = DesiredProblem("the disk is full")
         let bench = Bench()
         _ = bench.step(.offered(Bench.scope, Bench.state(1)))
-        #expect(bench.step(.failed(problem)).last == .report(bench.report(.refused, 1, inForce: 0, "the disk is full")))
+        let refusal = bench.report(.refused, 1, inForce: 0, "the disk is full")
+        #expect(bench.step(.failed(problem)) == [.report(refusal), .clear])
+        // Nor can anything be removed.
+        #expect(bench.step(.failed(problem)) == [] && bench.machine.isIdle)
         let later = Bench()
         _ = later.step(.offered(Bench.scope, Bench.state(1)))
         _ = later.step(.staged(nil))
@@ -255,7 +259,7 @@ private final class Bench {
         // Not even that can be done: again, until it can.
         #expect(later.step(.failed(problem)) == [.wake(later.now + .seconds(5))])
         #expect(later.step(.time, after: .seconds(5)).first == .switchTo(0))
-        #expect(later.step(.reloaded(later.reload, nil)) == [] && later.machine.isIdle)
+        #expect(later.step(.reloaded(later.reload, nil)) == [.clear] && later.machine.isIdle)
     }
 
     @Test func ofManyMessagesTheLastCountsAndNotEachIsLookedAt() {

@@ -62,6 +62,44 @@ private final class Desk {
         #expect(desk.book.nextVersion == 5)
     }
 
+    /// Nor does one that says itself what is wanted of it.
+    @Test func noWishOfOneDeviceUsesUpTheVersions() {
+        let desk = Desk()
+        _ = desk.take("jostle/1/k1/desired", #"{"version":9007199254740991}"#)
+        _ = desk.take("jostle/1/@north/desired", #"{"version":4}"#)
+        #expect(desk.book.nextVersion == 5)
+        // At half of all numbers what canaries had counts on.
+        _ = desk.take("jostle/1/k1/reported", #"{"version":4503599627370496,"state":"applied","in_force":0}"#)
+        #expect(desk.book.nextVersion == 4_503_599_627_370_497)
+        _ = desk.take("jostle/1/@north/desired", #"{"version":4503599627370497}"#)
+        _ = desk.take("jostle/1/k2/desired", #"{"version":4503599627370499}"#)
+        #expect(desk.book.nextVersion == 4_503_599_627_370_500)
+    }
+
+    /// What no device would read is not sent.
+    @Test func noVersionIsBeyondWhatDevicesRead() {
+        let desk = Desk()
+        _ = desk.take("jostle/1/@north/desired", #"{"version":9007199254740990}"#)
+        #expect(desk.book.nextVersion == 9_007_199_254_740_991)
+        _ = desk.take("jostle/1/@north/desired", #"{"version":9007199254740991}"#)
+        #expect(desk.book.nextVersion == nil)
+        _ = desk.take("jostle/1/@north/desired", #"{"version":9007199254740992}"#)
+        #expect(desk.book.nextVersion == nil)
+    }
+
+    /// What was not heard of is not taken for what is not there.
+    @Test(arguments: [
+        ("jostle/1/k1/birth", #"{"groups":["north"]}"#), ("jostle/1/@north/desired", #"{"version":4}"#),
+        ("jostle/1/@north/previous", #"{"version":4}"#),
+    ])
+    func aGroupIsKnownByOneMessage(topic: String, text: String) {
+        let desk = Desk()
+        _ = desk.take("jostle/1/k1/presence", #"{"online":true}"#)
+        #expect(!desk.book.knows(group: "north"))
+        _ = desk.take(topic, text)
+        #expect(desk.book.knows(group: "north") && !desk.book.knows(group: "south"))
+    }
+
     @Test func whatADeviceHasIsTheNewestOfEachKind() {
         let desk = Desk()
         _ = desk.take("jostle/1/k1/birth", #"{"groups":["north","all"]}"#)
@@ -95,7 +133,7 @@ private final class Desk {
 
     /// What a server makes up as what was before is not what an operator signs.
     @Test func withAKeyOnlyWhatItSignedCounts() {
-        let state = DesiredState(version: 4, isPaused: true, addressee: "@north")
+        let state = DesiredState(version: 4, isPaused: true, addressee: "@north previous")
         let bytes = JSONCoding.bytes(state.value)
         let topic = DeviceBook.previousTopic(of: "north")
         func previous(_ payload: [UInt8], _ topic: String, isSigned: Bool?) -> DesiredState? {
@@ -110,5 +148,26 @@ private final class Desk {
         #expect(previous(bundle, topic, isSigned: true)?.version == 4)
         #expect(previous(bundle, topic, isSigned: false) == nil)
         #expect(previous(bundle, DeviceBook.previousTopic(of: "south"), isSigned: true) == nil)
+    }
+
+    /// What an operator signs to remember it is one thing, what is wanted another: neither stands for the other, whoever moves it there.
+    @Test func whatWasSignedToBeRememberedIsNotWanted() {
+        func bundle(for addressee: String) -> [UInt8] {
+            let state = DesiredState(version: 4, isPaused: true, addressee: addressee)
+            return JSONCoding.bytes(SignedBundle(bytes: JSONCoding.bytes(state.value), signature: [1]).value)
+        }
+        let remembered = bundle(for: DeviceBook.previousAddressee(of: "north"))
+        #expect(throws: DesiredProblem.self) {
+            try DesiredState.read(remembered, contentType: nil, for: .group("north"), isSigned: { _ in true })
+        }
+        var book = DeviceBook()
+        _ = book.take(topic: "jostle/1/@north/desired", remembered, contentType: nil, isSigned: { _ in true })
+        #expect(book.groups.isEmpty)
+        let wanted = bundle(for: "@north")
+        let topic = DeviceBook.previousTopic(of: "north")
+        _ = book.take(topic: topic, wanted, contentType: nil, isSigned: { _ in true })
+        #expect(book.previous.isEmpty)
+        _ = book.take(topic: topic, remembered, contentType: nil, isSigned: { _ in true })
+        #expect(book.previous["north"]?.version == 4)
     }
 }

@@ -20,6 +20,18 @@ import Testing
         #expect(FleetTopics.level("a\u{0}") == "a%00")
     }
 
+    @Test(
+        arguments: [
+            (0x7F, "%7F"), (0x80, "%C2%80"), (0x9F, "%C2%9F"), (0xA0, nil), (0xFDCF, nil), (0xFDD0, "%EF%B7%90"),
+            (0xFDEF, "%EF%B7%AF"), (0xFDF0, nil), (0xFFFD, nil), (0xFFFE, "%EF%BF%BE"), (0xFFFF, "%EF%BF%BF"),
+            (0x1_FFFE, "%F0%9F%BF%BE"), (0x10_FFFD, nil), (0x10_FFFF, "%F4%8F%BF%BF"),
+        ] as [(UInt32, String?)])
+    func whatAServerRefusesIsWrittenOut(code: UInt32, written: String?) throws {
+        let character = String(try #require(Unicode.Scalar(code)))
+        let level = FleetTopics.level("a\(character)é")
+        #expect(Array(level.utf8) == Array("a\(written ?? character)é".utf8))
+    }
+
     @Test func namesAreWhatATopicCanHave() {
         #expect(FleetTopics.isName("kiosk-17.a_b"))
         for name in ["", "a/b", "+", "#", "@group", "a b", String(repeating: "x", count: 65)] {

@@ -114,6 +114,7 @@ final class DesiredLife {
                 case .keep(let version):
                     try store.keep(version)
                     self.inputs.append(.kept)
+                case .clear: try store.clear()
                 case .reload(let number): self.inputs.append(self.reload(number))
                 case .report(let report):
                     self.reports.append(report)
@@ -271,6 +272,9 @@ final class DesiredLife {
 
     /// What is on the disk in the end.
     func memory() throws -> DesiredMemory { try DesiredStore("\(self.directory)/state").memory() }
+
+    /// The states on the disk, as the bridge left it; whoever opens it anew cleans up.
+    func versions() throws -> [UInt64] { try directoryNames("\(self.directory)/state").compactMap { UInt64($0) } }
 
     func remove() { Self.remove(self.directory) }
 

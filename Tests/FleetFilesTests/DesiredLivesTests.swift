@@ -27,7 +27,9 @@ import Testing
         let good = try life.memory().inForce.version
         life.offer(kind)
         for _ in 0..<40 { life.rest() }
+        let versions = try life.versions()
         let memory = try life.memory()
+        #expect(versions == [memory.confirmed.version])
         #expect(life.problems == [])
         if kind == .good {
             #expect(memory.inForce.version > good)
@@ -38,6 +40,46 @@ import Testing
             #expect(last?.inForce == good)
             if kind == .wrong { #expect(last?.problem?.file == "0.conf" && last?.problem?.line == 3) }
         }
+    }
+}
+
+@Suite struct DesiredStoreTests {
+    @Test func onlyWhatCountsStays() throws {
+        let life = try DesiredLife(seed: 1)
+        defer { life.remove() }
+        let store = try DesiredStore("\(life.directory)/state")
+        for version in 1...3 as ClosedRange<UInt64> {
+            try store.stage(DesiredState(version: version, policy: [DesiredFile("50.conf", "# \(version)\n")]))
+        }
+        try store.switchTo(2)
+        try store.clear()
+        let inTrial = try life.versions()
+        #expect(inTrial == [0, 2])
+        try store.stage(DesiredState(version: 4))
+        try store.keep(2)
+        let kept = try life.versions()
+        #expect(kept == [2])
+        try store.stage(DesiredState(version: 5))
+        try store.clear()
+        let cleared = try life.versions()
+        #expect(cleared == [2])
+    }
+
+    @Test func ofADamagedStateItsFilesAndVersionStand() throws {
+        let life = try DesiredLife(seed: 1)
+        defer { life.remove() }
+        let path = "\(life.directory)/state"
+        let policy = [DesiredFile("50.conf", "[App a.b.C]\nGrants=audio\n")]
+        let store = try DesiredStore(path)
+        try store.stage(DesiredState(version: 20, policy: policy, isPaused: true))
+        try store.switchTo(20)
+        try store.keep(20)
+        try #require(truncate("\(path)/20/desired", 0) == 0)
+        var damaged: [String] = []
+        let memory = try DesiredStore(path).memory { damaged.append($0) }
+        #expect(damaged == ["\(path)/20/desired"])
+        let left = DesiredState(version: 20, policy: policy)
+        #expect(memory.inForce == left && memory.confirmed == left)
     }
 }
 

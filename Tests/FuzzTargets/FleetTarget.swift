@@ -114,7 +114,7 @@ enum FleetTarget {
             case .wake(let time):
                 now = max(now, time)
                 effects += machine.step(.time, at: now)
-            case .note, .switchTo, .follow, .say: break
+            case .note, .switchTo, .clear, .follow, .say: break
             }
         }
         return nil

@@ -194,6 +194,13 @@ extension Surroundings {
             let words = ["apply", "\(here.stage.home)/new", "--group", "kiosks"]
             let unsigned = try here.fleet(words + ["--wait"])
             #expect(unsigned.status == 1 && unsigned.stdout.contains("it is not signed"), "\(unsigned)")
+            // Of a group that the server does not know nobody overwrites by chance what it had.
+            let nobody = ["apply", "\(here.stage.home)/new", "--group", "nobody"]
+            let fresh = try here.fleet(nobody)
+            #expect(fresh.status == 1 && fresh.stderr.contains("knows nothing of a group nobody"), "\(fresh)")
+            let first = try here.fleet(nobody + ["--first"])
+            #expect(first.status == 0 && first.stdout.contains("is wanted of group nobody"), "\(first)")
+            #expect(try here.fleet(nobody).status == 0)
             // Who has no rights at the server cannot even look.
             let file = "\(here.stage.home)/visitor.conf"
             let text = try Tool.run(["cat", here.operatorFile]).stdout
@@ -210,6 +217,52 @@ extension Surroundings {
             #expect(away.status == 3 && away.stderr.contains("kiosk-17 is not there"), "\(away)")
             try here.server.kill()
             #expect(try here.fleet(["list"]).status == 3)
+        }
+
+        /// Devices that say something all the time do not keep a command from ending.
+        @Test func itEndsWhileDevicesSaySomething() throws {
+            let server = try MQTTServer()
+            let device = try FleetListener(server, to: "nothing")
+            try device.connect()
+            let program = try BackgroundProgram(
+                "jostle-fleet", ["list", "--plain", "--server", "127.0.0.1:\(server.port)"])
+            let deadline = ContinuousClock.now + .seconds(30)
+            var end: ProgramEnd?
+            while end == nil, ContinuousClock.now < deadline {
+                try device.publish(
+                    Publication("jostle/1/busy/apps/a.b/state", Array(#"{"hits":1,"denied":0}"#.utf8)))
+                try device.run(for: 50_000)
+                end = try? program.waitForEnd(timeout: .milliseconds(50))
+            }
+            #expect(end == .exited(0))
+        }
+
+        /// A part of the directory that is something else, or leads nowhere, is no part that is left out. Nobody needs a server to know.
+        @Test(arguments: ["policy.d", "apps.d", "thresholds"]) func whatCannotBeReadIsNotAbsent(part: String) throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            func tell(_ directory: String) throws -> Tool.Result {
+                try Tool.run([
+                    Programs.path(of: "jostle-fleet"), "diff", directory, "--group", "kiosks", "--plain", "--server",
+                    "127.0.0.1:1",
+                ])
+            }
+            let directory = "\(bus.directory)/wanted"
+            let path = "\(directory)/\(part)"
+            try #require(mkdir(directory, 0o755) == 0)
+            if part == "thresholds" {
+                try #require(mkdir(path, 0o755) == 0)
+            } else {
+                try FleetScene.write("", to: path)
+            }
+            let wrong = try tell(directory)
+            #expect(wrong.status == 2 && wrong.stderr.contains("\(path): "), "\(wrong)")
+            try #require(remove(path) == 0 && symlink("\(bus.directory)/nothing", path) == 0)
+            let nowhere = try tell(directory)
+            #expect(nowhere.status == 2 && nowhere.stderr.contains("\(path): "), "\(nowhere)")
+            // Without it the server is asked.
+            try #require(remove(path) == 0)
+            #expect(try tell(directory).status == 3)
         }
 
         /// Somebody who ends it in the middle leaves nothing behind on the canaries.

@@ -50,6 +50,9 @@ extension Surroundings {
                 try stranger.trespass(#"{"version":1,"pause":true}"#, on: FleetTopics.desired(ofGroup: "kiosks"))
                 try stranger.trespass(#"{"online":false}"#, on: topics.presence)
             }
+            // Nor does a device say what is wanted of itself.
+            let wish = FleetTopics(device: "kiosk-18").desired
+            try other.trespass(#"{"version":1,"pause":true}"#, on: wish)
             #expect(try stage.jostle("shake", "--for", "500ms").status == 0)
             try own.wait("an event") { own.names.count == 1 }
             try own.want(#"{"version":2,"pause":true}"#, of: FleetTopics.desired(ofGroup: "kiosks"))
@@ -57,6 +60,7 @@ extension Surroundings {
                 own.last(topics.reported).flatMap { DesiredReport($0) }?.outcome == .trial
             }
             #expect(own.last(topics.reported)?["version"]?.integer == 2)
+            #expect(own.last(wish) == nil)
             #expect(own.last(topics.presence)?["online"]?.bool == true)
             #expect(Set(everybody.others.map(\.topic)) == [topics.presence] && everybody.names.isEmpty)
             #expect(other.others.isEmpty && other.names.isEmpty, "\(other.others.map(\.topic))")
