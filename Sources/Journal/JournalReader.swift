@@ -14,10 +14,8 @@ package struct JournalReader: ~Copyable {
 
     /// Opens the journal in a broker's directory.
     package init(in directory: String) throws(JournalFailure) {
-        let path = "\(directory)/journal.db"
-        guard StoreFile.size(path) != nil else { throw JournalFailure(description: "there is no journal \(path)") }
         do throws(StoreError) {
-            let database = try Self.open(path)
+            let database = try Self.open("\(directory)/journal.db")
             let hasClips = try ClipTable.isIn(database)
             self.hasChanges = (try database.number("PRAGMA user_version") ?? 0) >= Self.withChanges
             self.hasClips = hasClips
@@ -27,8 +25,12 @@ package struct JournalReader: ~Copyable {
         }
     }
 
-    /// Opens a journal to read it only.
+    /// Opens a journal to read it only. A pipe in its place would have us wait for who writes to it.
     static func open(_ path: String) throws(StoreError) -> Database {
+        guard let status = try FileStatus.find(path) else {
+            throw StoreError(.unavailable, "there is no journal \(path)")
+        }
+        guard status.isRegular else { throw StoreError(.broken, "\(path) is no journal: it is no file") }
         let database = try Database(path, readOnly: true)
         try database.execute("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
         let kind = JournalStore.kind

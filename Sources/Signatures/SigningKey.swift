@@ -16,12 +16,22 @@ private final class LibraryKey {
     let handle: OpaquePointer
 
     init(_ path: String, isPrivate: Bool) throws(KeyProblem) {
-        // SAFETY: the strings live for the call.
-        guard let file = unsafe fopen(path, "re") else {
-            throw KeyProblem("\(path): \(String(describing: unsafe String(cString: strerror(errno))))")
+        // Nobody is waited for who would have to write first.
+        // SAFETY: the path lives for the call.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        // SAFETY: the descriptor is open and nobody else's; the string lives for the call.
+        guard descriptor >= 0, let file = unsafe fdopen(descriptor, "r") else {
+            let reason = unsafe String(cString: strerror(errno))
+            if descriptor >= 0 { close(descriptor) }
+            throw KeyProblem("\(path): \(reason)")
         }
         // SAFETY: the file is open until here.
         defer { unsafe _ = fclose(file) }
+        var status = stat()
+        // SAFETY: the structure is ours.
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw KeyProblem("\(path): it is no file")
+        }
         // A key that wants a passphrase is refused, rather than a terminal asked.
         // SAFETY: the file is open; the callback takes nothing and gives nothing.
         let handle =

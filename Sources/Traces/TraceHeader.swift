@@ -11,6 +11,11 @@ package struct TraceHeader: Hashable, Sendable {
             self.key = key
             self.value = value
         }
+
+        /// Whether a value reads back as it is.
+        package static func canHold(_ value: String) -> Bool {
+            TraceLimits.isText(value) && TraceReader.trimmed(value) == value
+        }
     }
 
     /// The sensors, in the order of their columns. A block of the reader has the same index as its sensor.

@@ -6,7 +6,7 @@ package import Motion
 /// a row, so the last row is complete only after `finish`.
 package struct TraceWriter: Sendable {
     /// Why something cannot be written. The buffer is as before.
-    package enum Problem: Swift.Error, Hashable, Sendable {
+    package enum Problem: Swift.Error, Hashable, Sendable, CustomStringConvertible {
         /// The header would not read back as it is: what is wrong with it.
         case header(String)
         /// There is no such sensor, or it has another number of channels.
@@ -15,6 +15,15 @@ package struct TraceWriter: Sendable {
         case notFinite
         /// The time is not after the row before, or before zero.
         case notRising
+
+        package var description: String {
+            switch self {
+            case .header(let problem): problem
+            case .shape: "there is no such sensor, or it has another number of channels"
+            case .notFinite: "a value is not finite"
+            case .notRising: "the time is not after that of the row before"
+            }
+        }
     }
 
     /// What was written and not taken yet.
@@ -143,9 +152,9 @@ package struct TraceWriter: Sendable {
         for note in header.notes {
             let last = note.key.split(separator: ".", omittingEmptySubsequences: false).last
             let isTaken = note.key == "sensor" || last == "unit" || last == "range"
-            guard TraceLimits.isKey(note.key), !isTaken, TraceLimits.isText(note.value),
-                TraceReader.trimmed(note.value) == note.value
-            else { throw .header("'\(printable(note.key))' cannot be a note of the trace") }
+            guard TraceLimits.isKey(note.key), !isTaken, TraceHeader.Note.canHold(note.value) else {
+                throw .header("'\(printable(note.key))' cannot be a note of the trace")
+            }
         }
     }
 }

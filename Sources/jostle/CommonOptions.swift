@@ -1,5 +1,6 @@
 import DaemonSupport
 import Motion
+import Traces
 
 /// Options that several commands take, or all.
 enum CommonOption {
@@ -17,7 +18,10 @@ enum CommonOption {
     static let rate = TypedOption.quantity(
         "rate", "HZ", "samples a second (default: 50)", .frequency, expected: "a rate, such as 50Hz")
     static let length = TypedOption.time("for", "TIME", "end after so long", expected: "a time, such as 10s")
-    static let label = CommandOption.value("label", "TEXT", "what the trace shows: 'shake …', 'not-shake …'")
+    static let label = TypedOption<String>(
+        "label", "TEXT", "what the trace shows: 'shake …', 'not-shake …'",
+        expected: "a line of text without blanks around it"
+    ) { TraceHeader.Note.canHold($0) ? $0 : nil }
     static let detector = CommandOption.value(
         "detector", "PRESET[,option=value...]", "a detector to run over the samples", naming: .detector, repeats: true)
     static let gesture = CommandOption.value(

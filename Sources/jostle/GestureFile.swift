@@ -28,12 +28,7 @@ enum GestureFile {
     }
 
     static func write(_ gesture: TaughtGesture, to path: String) throws(CommandFailure) {
-        let file = try OutputFile(path)
-        do throws(SystemError) {
-            try file.write(Array(GestureText.write(gesture).utf8))
-        } catch {
-            throw CommandFailure(.no, "\(path): \(error)")
-        }
+        try OutputFile.write(Array(GestureText.write(gesture).utf8), to: path)
     }
 
     /// The detector that looks for it, under the gesture's own name.

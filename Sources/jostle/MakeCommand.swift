@@ -56,7 +56,7 @@ struct MakeCommand {
             throw UsageProblem("make: this motion has no end: say --for")
         }
         (self.script, self.motion, self.rate, self.length) = (script, motion, rate, length)
-        (self.path, self.label) = (arguments.positionals[1], arguments.value(of: CommonOption.label))
+        (self.path, self.label) = (arguments.positionals[1], try arguments.value(of: CommonOption.label))
     }
 
     private static func motion(_ script: String) throws(UsageProblem) -> SyntheticMotion {
@@ -94,6 +94,7 @@ struct MakeCommand {
             // A reader that has enough is no failure.
             if error.code != EPIPE { throw CommandFailure(.no, "\(self.path): \(error)") }
         }
+        try file.takeName()
         complain("\(rows) samples of \(self.length.text) in \(self.path == "-" ? "standard output" : self.path)")
     }
 }

@@ -191,8 +191,8 @@ struct PolicyCoverageCommand {
             }
             try PolicyCoverageCommand(
                 paths: $0.arguments.positionals, apps: $0.arguments.values(of: app), isJSON: $0.isJSON,
-                isMarkdown: $0.arguments.has(markdown), report: $0.arguments.value(of: ReportFile.option),
-                terminal: $0.terminal
+                isMarkdown: $0.arguments.has(markdown),
+                report: ReportFile.path($0.arguments, beside: $0.arguments.positionals), terminal: $0.terminal
             ).run()
         })
 

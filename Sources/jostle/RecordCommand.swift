@@ -17,7 +17,7 @@ struct RecordCommand {
             try RecordCommand(
                 path: $0.arguments.positionals[0], sensor: $0.arguments.value(of: CommonOption.sensor),
                 rate: rate ?? 50, length: try $0.arguments.value(of: CommonOption.length),
-                label: $0.arguments.value(of: CommonOption.label), bus: $0.sensorBus, loop: $0.loop
+                label: try $0.arguments.value(of: CommonOption.label), bus: $0.sensorBus, loop: $0.loop
             ).run()
         })
 
@@ -70,6 +70,8 @@ struct RecordCommand {
         // A file is in no hurry, and several samples in a message cost what one does.
         let pace = SensorPace(rate: self.rate, batchLatency: .milliseconds(100))
         _ = try service.call(object, InterfaceName.sensor, "Claim", pace.options)
+        // What was there stays when the sensor is refused. From here on all that is recorded is under its name, however this ends.
+        try file.takeName()
         try self.loop.wait { isDone }
         if let failure { throw failure }
         complain(
@@ -97,33 +99,6 @@ extension TraceWriter {
         } catch {
             throw CommandFailure(.no, "the sensor cannot be written as a trace: \(error)")
         }
-    }
-}
-
-/// A file that is written from start to end; `-` is standard output.
-final class OutputFile {
-    private let descriptor: Int32
-
-    /// - Parameter isPrivate: What is in it is its owner's alone.
-    init(_ path: String, isPrivate: Bool = false) throws(CommandFailure) {
-        if path == "-" {
-            self.descriptor = STDOUT_FILENO
-            return
-        }
-        // SAFETY: the path is a NUL-terminated string for the time of the call.
-        let opened = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, isPrivate ? 0o600 : 0o644)
-        guard opened >= 0 else {
-            throw CommandFailure(.no, "cannot write \(path): \(SystemError.last("open"))")
-        }
-        self.descriptor = opened
-    }
-
-    deinit {
-        if self.descriptor != STDOUT_FILENO { close(self.descriptor) }
-    }
-
-    func write(_ bytes: [UInt8]) throws(SystemError) {
-        try writeAll(String(decoding: bytes, as: UTF8.self), to: self.descriptor)
     }
 }
 

@@ -17,10 +17,12 @@ struct ReplayCommand {
             CommandArgument("TRACE", "traces to read; '-' is standard input", .nonEmptyList, naming: .file)
         ],
         action: {
+            let inputs = $0.arguments.positionals + $0.arguments.values(of: CommonOption.gesture)
+            let report = try ReportFile.path($0.arguments, beside: inputs)
             let detectors = try $0.arguments.detectors(presets: $0.arguments.values(of: CommonOption.detector))
             try ReplayCommand(
                 files: $0.arguments.positionals, requests: detectors.map(\.request),
-                report: $0.arguments.value(of: ReportFile.option), isJSON: $0.isJSON, terminal: $0.terminal
+                report: report, isJSON: $0.isJSON, terminal: $0.terminal
             ).run()
         })
 

@@ -52,7 +52,9 @@ struct ScenarioCommand {
             }
             try ScenarioCommand(
                 path: $0.arguments.positionals[0], policies: $0.arguments.values(of: policy),
-                explains: $0.arguments.has(explain), report: $0.arguments.value(of: ReportFile.option),
+                explains: $0.arguments.has(explain),
+                report: ReportFile.path(
+                    $0.arguments, beside: $0.arguments.positionals + $0.arguments.values(of: policy)),
                 isJSON: $0.isJSON, terminal: $0.terminal
             ).run()
         })

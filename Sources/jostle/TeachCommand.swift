@@ -64,6 +64,8 @@ struct TeachCommand {
         }
         self.path = arguments.value(of: Self.save) ?? "\(self.name).gesture"
         self.negatives = arguments.values(of: Self.negative)
+        try OutputFile.check(
+            self.path, isNoneOf: arguments.values(of: Self.example) + self.negatives, of: "teach")
         var others: [TaughtGesture] = []
         for path in arguments.values(of: Self.beside) { others.append(try GestureFile.read(path)) }
         self.others = others

@@ -94,6 +94,8 @@ struct TuneCommand {
 
     private init(_ invocation: Invocation) throws {
         let (arguments, terminal) = (invocation.arguments, invocation.terminal)
+        let inputs = [Self.positive, Self.negative, CommonOption.gesture].flatMap { arguments.values(of: $0) }
+        self.report = try ReportFile.path(arguments, beside: inputs + arguments.positionals)
         self.target = try arguments.value(of: Self.target) ?? 1
         self.phases = try arguments.value(of: Self.phases) ?? 5
         self.parameter = try arguments.value(of: Self.parameter).map { text throws(UsageProblem) in try Parameter(text)
@@ -117,7 +119,6 @@ struct TuneCommand {
             arguments.values(of: Self.positive).map { (path: $0, kind: .some(.positive)) }
             + arguments.values(of: Self.negative).map { (path: $0, kind: .some(.negative)) }
             + arguments.positionals.map { (path: $0, kind: nil) }
-        self.report = arguments.value(of: ReportFile.option)
         self.terminal = terminal
         self.clips = arguments.has(Self.fromClips) ? (try ClipSource(invocation, "tune"), MomentChoice(arguments)) : nil
         let ofClips = [ClipSource.near, ClipSource.app, JournalPlace.option].first { arguments.has($0) }

@@ -49,6 +49,21 @@ import Testing
         #expect(try VerifyingKey(file: keys.open).isSigned([], by: SigningKey(file: keys.secret).sign([])))
     }
 
+    /// Nobody is waited for who would have to write first.
+    @Test func aPipeIsNoKey() throws {
+        let keys = try Keys()
+        defer { try? keys.remove() }
+        let pipe = "\(keys.directory)/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        // Both ends are open, and a key waits within.
+        let end = open(pipe, O_RDWR | O_CLOEXEC)
+        try #require(end >= 0)
+        defer { close(end) }
+        try #require(try Tool.run(["sh", "-c", "cat \(keys.open) > \(pipe)"]).status == 0)
+        let problem = #expect(throws: KeyProblem.self) { try VerifyingKey(file: pipe) }
+        #expect(problem?.description == "\(pipe): it is no file")
+    }
+
     @Test func whatIsNoKeyOfItsKindIsRefused() throws {
         let keys = try Keys()
         defer { try? keys.remove() }

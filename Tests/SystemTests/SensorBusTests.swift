@@ -1,8 +1,9 @@
+import Foundation
 import TestSupport
 import Testing
 
 extension Senses {
-    /// Which bus the reader is looked for on, by a broker that is installed and by the command line.
+    /// Which bus the reader is looked for on, by a broker that is installed and by the command line, and what a recording needs.
     @Suite(.serialized) struct SensorBus {
         private static let app = "org.example.App"
 
@@ -127,6 +128,19 @@ extension Senses {
                 try stage.kill(machine)
                 #expect(try sensors().status == 0)
             }
+        }
+
+        /// A sensor that is refused costs nobody the trace that is there.
+        @Test func aRefusedRecordingLeavesWhatIsThere() throws {
+            let stage = try Stage(broker: false, files: ["x.csv": "old"])
+            let file = "\(stage.bus.directory)/x.csv"
+            func text() throws -> String { try String(contentsOfFile: file, encoding: .utf8) }
+            let refused = try stage.jostle("record", file, "--rate", "20000Hz")
+            #expect(try refused.status == 2 && text() == "old", "\(refused)")
+            let recorded = try stage.jostle("record", file, "--for", "200ms")
+            #expect(try recorded.status == 0 && text().hasPrefix("# jostle trace 1\n"), "\(recorded)")
+            let names = try FileManager.default.contentsOfDirectory(atPath: stage.bus.directory)
+            #expect(!names.contains { $0.hasPrefix(".jostle-") }, "\(names)")
         }
     }
 }

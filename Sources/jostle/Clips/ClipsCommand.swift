@@ -1,6 +1,5 @@
 import DaemonSupport
 import Journal
-import Loop
 import Motion
 import Traces
 
@@ -92,7 +91,7 @@ struct ClipExportCommand {
         self.source = try ClipSource(invocation, "clips export")
         self.choice = MomentChoice(arguments)
         self.directory = arguments.value(of: Self.output) ?? "."
-        self.label = arguments.value(of: CommonOption.label)
+        self.label = try arguments.value(of: CommonOption.label)
         self.terminal = invocation.terminal
     }
 
@@ -101,13 +100,7 @@ struct ClipExportCommand {
         for clip in try self.source.someClips() where self.isWanted(clip) {
             left.remove(clip.stored.id)
             let path = "\(self.directory)/clip-\(clip.stored.id).csv"
-            let bytes = try clip.trace(label: self.label)
-            let file = try OutputFile(path, isPrivate: true)
-            do throws(SystemError) {
-                try file.write(bytes)
-            } catch {
-                throw CommandFailure(.no, "\(path): \(error)")
-            }
+            try OutputFile.write(try clip.trace(label: self.label), to: path, isPrivate: true)
             self.terminal.print(path)
         }
         if let missing = left.min() { throw CommandFailure(.no, "there is no clip \(missing) of that time") }

@@ -290,12 +290,7 @@ final class DemoStage {
     }
 
     func write(_ text: String, _ path: String) throws(CommandFailure) {
-        let file = try OutputFile(path)
-        do throws(SystemError) {
-            try file.write(Array(text.utf8))
-        } catch {
-            throw CommandFailure(.no, "\(path): \(error)")
-        }
+        try OutputFile.write(Array(text.utf8), to: path)
     }
 
     /// Ends everything and removes the directory. Nothing is left when this returns.

@@ -42,17 +42,13 @@ struct ReportCommand {
         if self.isShown, self.path == "-" {
             throw UsageProblem("report: --open shows a file: give another one than '-' with --output")
         }
+        try OutputFile.check(self.path, isNoneOf: ["\(self.directory)/journal.db"], of: "report")
     }
 
     private func run() throws(CommandFailure) {
         let now = Clock.wallClock()
         let page = try self.page(from: now - min(self.span.microseconds, now), to: now)
-        let file = try OutputFile(self.path, isPrivate: true)
-        do throws(SystemError) {
-            try file.write(Array(page.utf8))
-        } catch {
-            throw CommandFailure(.no, "\(self.path): \(error)")
-        }
+        try OutputFile.write(Array(page.utf8), to: self.path, isPrivate: true)
         if self.path != "-" { self.terminal.print("written to \(self.path)") }
         if self.isShown { try self.show() }
     }

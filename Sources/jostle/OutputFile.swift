@@ -1,0 +1,108 @@
+import DaemonSupport
+import Glibc
+import Loop
+import Motion
+
+/// A file that is written from start to end; `-` is standard output.
+///
+/// What is there under its name stays whole until `takeName`: a new file is written beside it, and nothing is left of that one
+/// when something fails before. What cannot be replaced, such as a pipe or a device, is written to at once.
+final class OutputFile {
+    private let path: String
+    private let descriptor: Int32
+    /// What the new file is called until it takes its name.
+    private var temporary: String?
+
+    /// - Parameter isPrivate: What is in it is its owner's alone.
+    init(_ path: String, isPrivate: Bool = false) throws(CommandFailure) {
+        self.path = path
+        guard path != "-" else {
+            self.descriptor = STDOUT_FILENO
+            return
+        }
+        let there = fileStatus(path)
+        if Self.isStream(path, there) {
+            self.descriptor = try Self.descriptor(of: path, O_TRUNC, isPrivate ? 0o600 : 0o666, for: path)
+            return
+        }
+        // A directory lets a file be replaced that may not be written.
+        // SAFETY: the path is a NUL-terminated string for the time of the call.
+        guard unsafe there == nil || access(path, W_OK) == 0 else {
+            throw CommandFailure(.no, "cannot write \(path): \(SystemError.last("access"))")
+        }
+        let directory = path.utf8.lastIndex(of: UInt8(ascii: "/")).map {
+            String(decoding: path.utf8[...$0], as: UTF8.self)
+        }
+        // Not made of the name, which may be as long as names are.
+        let number = String(UInt64.random(in: 0...UInt64.max), radix: 16)
+        let temporary = (directory ?? "") + ".jostle-\(number)"
+        // Who could not read the one that is there cannot read the new one either.
+        let mode = isPrivate ? 0o600 : (there?.st_mode ?? 0o666) & 0o666
+        do throws(CommandFailure) {
+            self.descriptor = try Self.descriptor(of: temporary, O_EXCL | O_NOFOLLOW, mode, for: path)
+            self.temporary = temporary
+        } catch {
+            // Where nothing new can be made, what is there can be written nevertheless; but others may be able to read that.
+            guard there != nil, !isPrivate else { throw error }
+            self.descriptor = try Self.descriptor(of: path, O_TRUNC, mode, for: path)
+        }
+    }
+
+    deinit {
+        // SAFETY: the path is a NUL-terminated string for the time of the call.
+        if let temporary { unsafe unlink(temporary) }
+        if self.descriptor != STDOUT_FILENO { close(self.descriptor) }
+    }
+
+    /// Whether it is no file in a directory, or leads to one that is open already: neither can be replaced.
+    private static func isStream(_ path: String, _ status: stat?) -> Bool {
+        if let status, status.st_mode & S_IFMT != S_IFREG { return true }
+        return ["/dev/", "/proc/"].contains { path.hasPrefix($0) } && !path.hasPrefix("/dev/shm/")
+    }
+
+    private static func descriptor(
+        of path: String, _ flags: Int32, _ mode: mode_t, for name: String
+    ) throws(CommandFailure) -> Int32 {
+        // SAFETY: the path is a NUL-terminated string for the time of the call.
+        let opened = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode)
+        guard opened >= 0 else { throw CommandFailure(.no, "cannot write \(name): \(SystemError.last("open"))") }
+        return opened
+    }
+
+    func write(_ bytes: [UInt8]) throws(SystemError) {
+        try writeAll(String(decoding: bytes, as: UTF8.self), to: self.descriptor)
+    }
+
+    /// Takes the place of what has its name. What is written afterwards is there at once.
+    func takeName() throws(CommandFailure) {
+        guard let temporary = self.temporary else { return }
+        // SAFETY: both paths are NUL-terminated strings for the time of the call.
+        guard unsafe rename(temporary, self.path) == 0 else {
+            throw CommandFailure(.no, "cannot write \(self.path): \(SystemError.last("rename"))")
+        }
+        self.temporary = nil
+    }
+
+    /// Writes a file whole, or not at all.
+    static func write(_ bytes: [UInt8], to path: String, isPrivate: Bool = false) throws(CommandFailure) {
+        let file = try OutputFile(path, isPrivate: isPrivate)
+        do throws(SystemError) {
+            try file.write(bytes)
+        } catch {
+            // A reader that has enough is no failure.
+            guard error.code == EPIPE else { throw CommandFailure(.no, "\(path): \(error)") }
+        }
+        try file.takeName()
+    }
+
+    /// Refuses to write to what is read, `-` for standard input.
+    static func check(_ path: String, isNoneOf inputs: [String], of command: String) throws(UsageProblem) {
+        guard path != "-", let output = fileStatus(path), output.st_mode & S_IFMT == S_IFREG else { return }
+        for input in inputs {
+            guard let status = fileStatus(input == "-" ? "/dev/stdin" : input), status.st_dev == output.st_dev,
+                status.st_ino == output.st_ino
+            else { continue }
+            throw UsageProblem("\(command): '\(printable(path))' is read, and cannot be written to")
+        }
+    }
+}
