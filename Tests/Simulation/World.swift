@@ -842,6 +842,9 @@ struct World {
         self.finishTasks()
         for client in self.clients.indices { self.quit(client) }
         self.quieten()
+        // What was wished for a task that is over is found needless when its pause is over.
+        self.pass(Launches.longestBackOff)
+        self.quieten()
         if let tasks = self.process?.core.work.tasks { self.tasks.end(tasks) }
         if let launches = self.process?.core.arbiter.launches { self.launches.end(launches) }
         self.forgetDurable(Setup.apps[Self.durableClient])
