@@ -21,7 +21,7 @@ struct DetectorTable {
     }
 
     /// The app of a detector and who pays for it, without a copy of the rest.
-    func payer(of detector: DetectorID) -> (app: AppHandle, payer: UInt32)? {
+    func account(of detector: DetectorID) -> (app: AppHandle, payer: UInt32)? {
         guard detector.index < self.owners.count else { return nil }
         return self.owners[Int(detector.index)].map { ($0.app, $0.payer) }
     }

@@ -27,25 +27,21 @@ package struct OwedAnswers: Sendable {
 
     /// Whose connection owes what.
     private var debts: [Debt: UInt32] = [:]
-    private var launches: UserShares
-    private var tasks: UserShares
+    private var shares: [Kind: UserShares]
 
     /// Some places of the system bus stay free for the calls to the reader. Session buses have many, and one user as a rule.
     package init(isOnSystemBus: Bool) {
-        self.launches = UserShares(limit: isOnSystemBus ? 12 : 48, reserve: 0)
-        self.tasks = UserShares(limit: isOnSystemBus ? 6 : 24, reserve: 0)
+        self.shares = [
+            .launch: UserShares(limit: isOnSystemBus ? 12 : 48, reserve: 0),
+            .task: UserShares(limit: isOnSystemBus ? 6 : 24, reserve: 0),
+        ]
     }
 
     /// A connection is to be called.
     package mutating func begin(_ kind: Kind, _ connection: String, of user: UInt32) -> Leave {
         let debt = Debt(kind: kind, connection: connection)
         guard self.debts[debt] == nil else { return .owing }
-        let hasPlace =
-            switch kind {
-            case .launch: self.launches.take(1, for: user)
-            case .task: self.tasks.take(1, for: user)
-            }
-        guard hasPlace else { return .crowded }
+        guard self.shares[kind]?.take(1, for: user) == true else { return .crowded }
         self.debts[debt] = user
         return .granted
     }
@@ -53,9 +49,6 @@ package struct OwedAnswers: Sendable {
     /// It has answered, or left.
     package mutating func end(_ kind: Kind, _ connection: String) {
         guard let user = self.debts.removeValue(forKey: Debt(kind: kind, connection: connection)) else { return }
-        switch kind {
-        case .launch: self.launches.giveBack(1, for: user)
-        case .task: self.tasks.giveBack(1, for: user)
-        }
+        self.shares[kind]?.giveBack(1, for: user)
     }
 }

@@ -469,7 +469,7 @@ package struct Sensing {
         var hits: [Hit] = []
         swap(&hits, &self.streams[stream].hits)
         hits.removeAll { hit in
-            guard let owner = self.detectors.payer(of: hit.detector) else { return false }
+            guard let owner = self.detectors.account(of: hit.detector) else { return false }
             return !self.hits.take(hit, of: owner.app, owner.payer, at: arrival)
         }
         return hits

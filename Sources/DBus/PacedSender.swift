@@ -101,22 +101,16 @@ package final class PacedSender {
         from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to peer: Peer, size: Int,
         like likeness: BodyLikeness? = nil, _ body: (inout WireWriter) -> Void
     ) -> Bool {
-        guard let connection = self.connection, connection.canSend else {
-            self.refuse(peer)
-            return false
-        }
-        if let since = peer.waitingSince { self.trust(peer, since) }
         // Counted as sent, what cannot be sent would wait for an answer for ever.
-        guard peer.forms.prepare(path, interface, member, to: peer.name) else { return false }
-        let mayPing = self.openPings < self.pingLimit && peer.waitingSince == nil
-        let verdict = peer.flow.offer(size + Self.overhead, mayPing: mayPing)
+        guard let connection = self.connection(for: peer),
+            peer.forms.prepare(path, interface, member, to: peer.name)
+        else { return false }
+        let verdict = peer.flow.offer(size + Self.overhead, mayPing: self.mayPing(peer))
         if verdict != .drop {
             guard let message = peer.forms.message(likeness, body) else { return false }
             connection.send(message)
         }
-        self.follow(peer, verdict)
-        if verdict == .drop { self.refuse(peer) }
-        return verdict != .drop
+        return self.follow(peer, verdict)
     }
 
     /// Sends a signal likewise of which only libdbus knows how large it is. It is written only for who has room.
@@ -124,28 +118,31 @@ package final class PacedSender {
         from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to peer: Peer,
         _ body: (inout WireWriter) -> Void
     ) -> Bool {
+        guard let connection = self.connection(for: peer), self.hasRoom(for: peer),
+            let header = SignalHeader(from: path, interface, member, to: peer.name)
+        else { return false }
+        let message = header.take(body)
+        let verdict = peer.flow.offer(message.size + Self.overhead, mayPing: self.mayPing(peer))
+        if verdict != .drop { connection.send(message) }
+        return self.follow(peer, verdict)
+    }
+
+    /// What a signal to a peer can be sent on now; `nil`: the bus takes nothing.
+    private func connection(for peer: Peer) -> Connection? {
         guard let connection = self.connection, connection.canSend else {
             self.refuse(peer)
-            return false
+            return nil
         }
         if let since = peer.waitingSince { self.trust(peer, since) }
-        guard self.hasRoom(for: peer), let header = SignalHeader(from: path, interface, member, to: peer.name) else {
-            return false
-        }
-        let message = header.take(body)
-        let mayPing = self.openPings < self.pingLimit && peer.waitingSince == nil
-        let verdict = peer.flow.offer(message.size + Self.overhead, mayPing: mayPing)
-        if verdict != .drop { connection.send(message) }
-        self.follow(peer, verdict)
-        if verdict == .drop { self.refuse(peer) }
-        return verdict != .drop
+        return connection
     }
+
+    private func mayPing(_ peer: Peer) -> Bool { self.openPings < self.pingLimit && peer.waitingSince == nil }
 
     /// Counts bytes that went to a peer by another way, which asks `hasRoom` before it takes more.
     package func count(_ bytes: Int, to peer: Peer) {
         if let since = peer.waitingSince { self.trust(peer, since) }
-        let mayPing = self.openPings < self.pingLimit && peer.waitingSince == nil
-        self.follow(peer, peer.flow.add(bytes + Self.overhead, mayPing: mayPing))
+        _ = self.follow(peer, peer.flow.add(bytes + Self.overhead, mayPing: self.mayPing(peer)))
     }
 
     /// Whether more may go to a peer. If not, who asked by `onRoom` is told.
@@ -161,12 +158,15 @@ package final class PacedSender {
         peer.isRefused = false
     }
 
-    private func follow(_ peer: Peer, _ verdict: FlowWindow.Verdict) {
+    /// Asks a peer what is to be asked by now. Returns whether it was sent what was offered.
+    private func follow(_ peer: Peer, _ verdict: FlowWindow.Verdict) -> Bool {
         if verdict == .sendAndPing {
             self.ping(peer)
         } else if peer.flow.needsPing, peer.waitingSince == nil {
             self.request(peer)
         }
+        if verdict == .drop { self.refuse(peer) }
+        return verdict != .drop
     }
 
     // MARK: Word of room

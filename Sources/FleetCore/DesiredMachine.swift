@@ -376,7 +376,7 @@ package struct DesiredMachine: Sendable {
             return self.goBack(self.attempt(.refused, state, scope, problem), at: now)
         case .keeping(let trial): return self.takeBack(trial.state, trial.scope, "\(problem)", at: now)
         // What could not be written down is what was said already.
-        case .idle: return [.say("\(problem)")] + self.next(at: now)
+        case .idle: return [.say("\(problem)")]
         case .returning, .trial, .stuck:
             guard let last = self.memory.last else { return [.say("\(problem)")] }
             self.stage = .stuck(last, until: now + Self.retry)

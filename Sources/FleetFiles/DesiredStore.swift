@@ -199,11 +199,10 @@ package final class DesiredStore {
 
     /// Removes all states that do not count, and what was not finished.
     package func clear() throws(SystemError) {
-        for name in try directoryNames(self.path) where name.hasPrefix(Self.unfinished) {
-            try self.remove("\(self.path)/\(name)")
-        }
+        let names = try directoryNames(self.path)
+        for name in names where name.hasPrefix(Self.unfinished) { try self.remove("\(self.path)/\(name)") }
         let counting = [try self.target(of: Self.current), try self.target(of: Self.confirmed)]
-        for name in try directoryNames(self.path) {
+        for name in names {
             guard let version = UInt64(name), !counting.contains(version) else { continue }
             // First it gets a name that nobody reads.
             let old = "\(self.path)/\(Self.unfinished)old"

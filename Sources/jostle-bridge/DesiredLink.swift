@@ -157,11 +157,7 @@ final class DesiredLink {
         case .report(let report): self.tell(report)
         case .probe: self.probe()
         case .wake(let time):
-            if let timer { self.loop.cancel(timer) }
-            self.timer = self.loop.schedule(at: time.microseconds) { [weak self] in
-                self?.timer = nil
-                self?.step(.time)
-            }
+            self.loop.set(&self.timer, at: time.microseconds) { [weak self] in self?.step(.time) }
         case .say(let text): self.log.notice(text)
         }
     }

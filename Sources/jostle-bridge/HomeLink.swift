@@ -120,10 +120,8 @@ final class HomeLink {
     /// An event of one of the bridge's detectors, now.
     func event(preset: String) {
         if let later = self.state.event(preset: preset, at: Timestamp(microseconds: Clock.monotonic.now())) {
-            if let timer { self.loop.cancel(timer) }
-            self.timer = self.loop.schedule(at: later.microseconds) { [weak self] in
+            self.loop.set(&self.timer, at: later.microseconds) { [weak self] in
                 guard let self else { return }
-                self.timer = nil
                 self.state.timePassed(Timestamp(microseconds: Clock.monotonic.now()))
                 self.tell()
             }

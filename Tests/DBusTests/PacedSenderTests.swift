@@ -51,6 +51,17 @@ extension BusTests {
             }
         }
 
+        /// A peer that may have 10 KiB, and what sends to it.
+        private func narrowLine(
+            on station: Station
+        ) throws -> (listener: Listener, sender: PacedSender, peer: PacedSender.Peer) {
+            let listener = try Listener(on: station)
+            let sender = PacedSender(on: station.connection)
+            let peer = sender.peer(listener.names[0])
+            peer.setLimit(10 << 10)
+            return (listener, sender, peer)
+        }
+
         /// More peers that do not read than may be asked at once, each with more than it may have.
         private func stoppedCrowd(
             on station: Station, _ sender: PacedSender
@@ -143,10 +154,7 @@ extension BusTests {
 
         @Test func whoWasRefusedIsToldOfRoom() throws {
             let station = try Station()
-            let listener = try Listener(on: station)
-            let sender = PacedSender(on: station.connection)
-            let peer = sender.peer(listener.names[0])
-            peer.setLimit(10 << 10)
+            let (listener, sender, peer) = try self.narrowLine(on: station)
             var rooms: [Int] = []
             peer.onRoom(for: listener) { rooms.append($0) }
             try listener.stop()
@@ -188,10 +196,7 @@ extension BusTests {
         /// How things stand is told to who does not read when it reads, and not how they stood meanwhile.
         @Test func newsAreHeldUntilThereIsRoom() throws {
             let station = try Station()
-            let listener = try Listener(on: station)
-            let sender = PacedSender(on: station.connection)
-            let peer = sender.peer(listener.names[0])
-            peer.setLimit(10 << 10)
+            let (listener, sender, peer) = try self.narrowLine(on: station)
             let object = ExportedObject(self.path, [], audience: .init(peer, by: sender))
             station.connection.export(object)
             func tell(_ number: UInt64, about subject: NewsSubject) {
