@@ -189,6 +189,22 @@ struct Launching {
         #expect(lab.finish("C", .done, at: 6) == ["done C shake", "start E shake"])
     }
 
+    /// Silent apps of one user keep nobody else from being launched; who has a place has no second one beyond the first two.
+    @Test func whoHasNoColdStartWaitsForNobodyElses() {
+        var lab = Launching()
+        #expect(lab.want("A", of: 1) == ["start A shake of 1"])
+        #expect(lab.want("B", of: 1) == ["start B shake of 1"])
+        #expect(lab.want("C", strength: 9, of: 1).isEmpty)
+        #expect(lab.want("D", of: 2) == ["start D shake of 2"])
+        #expect(lab.want("E", strength: 9, of: 2).isEmpty)
+        #expect(lab.want("F") == ["start F shake"])
+        #expect(lab.want("G", of: 3).isEmpty)
+        #expect(lab.launches.usage.held == Launches.mostColdStarts)
+        #expect(lab.finish("A", .done) == ["done A shake", "start G shake of 3"])
+        #expect(lab.finish("B", .done) == ["done B shake", "start C shake of 1"])
+        #expect(lab.finish("D", .done) == ["done D shake", "start E shake of 2"])
+    }
+
     /// Nobody waits for a task, however strong and early its wish is.
     @Test func whatSomethingHappenedForGoesBeforeTasks() {
         var lab = Launching()

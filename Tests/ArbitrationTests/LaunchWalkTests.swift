@@ -51,7 +51,7 @@ import Randomness
                 }
                 self.flights[launch.app] = (launch, now)
                 if launch.isCold { self.starting.insert(launch.app) }
-                #expect(self.starting.count <= Launches.mostColdStarts)
+                #expect(self.starting.count <= Launches.mostOfUser)
             case .ended(let launch, let result, let again):
                 #expect(self.flights[launch.app]?.launch == launch, "ended without having begun")
                 self.flights[launch.app] = nil

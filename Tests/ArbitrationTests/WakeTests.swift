@@ -446,13 +446,11 @@ import Testing
     /// Who comes need not be launched; an app of his name that is another user's must be as before.
     @Test func whoComesIsNoOtherUsersApp() {
         var lab = Lab(Self.waking)
-        for (name, user) in [("A", 7), ("B", nil), ("C", nil)] as [(String, UInt32?)] {
-            lab.add(name, AppEntrance(isConnected: false, user: user))
-        }
-        lab.take(.launch(LaunchRequest(AppID("B"), .motion("shake"), ends: ms(60_000))))
-        lab.take(.launch(LaunchRequest(AppID("C"), .motion("shake"), ends: ms(60_000))))
+        for name in ["A", "B", "C"] { lab.add(name, AppEntrance(isConnected: false, user: 7)) }
+        lab.take(.launch(LaunchRequest(AppID("B"), .motion("shake"), ends: ms(60_000), of: 7)))
+        lab.take(.launch(LaunchRequest(AppID("C"), .motion("shake"), ends: ms(60_000), of: 7)))
         lab.hit(["a"], at: 10)
-        #expect(lab.takeLaunches() == ["start B shake", "start C shake"])
+        #expect(lab.takeLaunches() == ["start B shake of 7", "start C shake of 7"])
         lab.take(.app(AppHandle(3), AppID("A"), AppEntrance(user: 8)))
         lab.take(.launched(AppID("B"), self.launch(lab, "B"), .done))
         #expect(lab.takeLaunches() == ["done B shake", "start A shake of 7"])

@@ -78,8 +78,12 @@ struct LaunchWatch {
             self.find("\(launch.app) is launched at \(now), and rests until \(rest.notBefore)")
         }
         self.flights[launch.number] = Flight(launch: launch, begun: now, isUp: isThere)
-        let starting = self.flights.values.count { $0.launch.isCold && !$0.isUp }
-        if starting > Launches.mostColdStarts { self.find("\(starting) apps are being started") }
+        let starting = self.flights.values.filter { $0.launch.isCold && !$0.isUp }.map(\.launch)
+        let own = starting.count { $0.user == launch.user }
+        let most = own > 1 ? Launches.mostOfUser : Launches.mostColdStarts
+        if launch.isCold, starting.count > most {
+            self.find("\(starting.count) apps are being started, \(own) of one user")
+        }
     }
 
     /// An app has come to the bus.

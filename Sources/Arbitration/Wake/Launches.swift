@@ -8,8 +8,9 @@ package import Motion
 /// due, says what is to be done. Each wish that is let in comes to exactly one end: its launch is done or needless, it is
 /// given up, or it is withdrawn.
 package struct Launches: Sendable {
-    /// Apps that are being started at any time.
-    package static let mostColdStarts = 2
+    /// Apps that are being started at any time, for one user alone and for all. Whoever has none has a place beyond the first
+    /// ones, so that nobody waits for apps of others that are silent.
+    package static let (mostOfUser, mostColdStarts) = (2, 4)
     /// The time after the first of several failures, before which there is no further try. It doubles with each.
     package static let firstBackOff = TimeSpan.seconds(1)
     package static let longestBackOff = TimeSpan.seconds(60)
@@ -98,14 +99,14 @@ package struct Launches: Sendable {
     }
     package var inFlight: Int { self.entries.values.count { $0.flight != nil } }
     package var coldStarts: Int { self.entries.values.count { $0.flight?.isStarting == true } }
-    /// Whose apps are being started. What is nobody's comes from what is installed, and counts as root's.
-    package var usage: LimitUsage {
-        let users: [UInt32] = self.entries.values.compactMap { entry in
-            entry.flight.flatMap { $0.isStarting ? $0.launch.user ?? UserShares.root : nil }
-        }
-        let holdings = Dictionary(users.map { ($0, 1) }, uniquingKeysWith: +)
-        return LimitUsage("cold-starts", Self.mostColdStarts, heldBy: holdings)
+    /// Whose apps are being started.
+    package var usage: LimitUsage { LimitUsage("cold-starts", Self.mostColdStarts, heldBy: self.starting) }
+    private var starting: [UInt32: Int] {
+        let launches = self.entries.values.compactMap { $0.flight?.isStarting == true ? $0.flight?.launch : nil }
+        return Dictionary(launches.map { (Self.payer($0.user), 1) }, uniquingKeysWith: +)
     }
+    /// What is nobody's comes from what is installed, and counts as root's.
+    private static func payer(_ user: UInt32?) -> UInt32 { user ?? UserShares.root }
     /// Apps for which a launch waits.
     package var waiting: Int { self.entries.values.count { !$0.wishes.isEmpty } }
 
@@ -243,12 +244,16 @@ package struct Launches: Sendable {
         let ready = self.entries.values.lazy.filter { $0.flight == nil }.flatMap { entry in
             entry.wishes.filter { !entry.isResting($0.request.user, at: now) }
         }
-        var starting = self.coldStarts
+        var starting = self.starting
         for wish in ready.sorted(by: { Self.goesBefore($0, $1) }) {
             let app = wish.request.app
+            guard self.entries[app]?.flight == nil else { continue }
             let isCold = !self.isRunning(wish.request)
-            guard self.entries[app]?.flight == nil, !isCold || starting < Self.mostColdStarts else { continue }
-            if isCold { starting += 1 }
+            if isCold {
+                let payer = Self.payer(wish.request.user)
+                guard Self.hasPlace(for: payer, beside: starting) else { continue }
+                starting[payer, default: 0] += 1
+            }
             self.lastNumber &+= 1
             let launch = Launch(
                 number: self.lastNumber, app: app, reason: wish.request.reason, isCold: isCold, timeout: timeout(app),
@@ -258,6 +263,11 @@ package struct Launches: Sendable {
                 launch: launch, wish: wish, answerBy: now + launch.timeout, isStarting: isCold)
             effects.append(.begin(launch))
         }
+    }
+
+    /// Whether one more app of a user may be started.
+    private static func hasPlace(for user: UInt32, beside starting: [UInt32: Int]) -> Bool {
+        starting.values.reduce(0, +) < (starting[user] == nil ? Self.mostColdStarts : Self.mostOfUser)
     }
 
     private static func goesBefore(_ a: Wish, _ b: Wish) -> Bool {
