@@ -46,6 +46,8 @@ package struct FocusSources: Sendable {
         var strange: SeenWindow?
         /// Its reporter left, and it stands until then.
         var ends: Timestamp?
+        /// False: its reporter may not say it any more.
+        var counts = true
 
         var windows: Int { self.apps.count + (self.strange == nil ? 0 : 1) }
 
@@ -173,6 +175,15 @@ package struct FocusSources: Sendable {
         }
     }
 
+    /// Another policy is in force: what a connection said counts on or does not, until it may say it again.
+    package mutating func setCounts(_ counts: Bool, by reporter: String) {
+        for index in self.sources.indices
+        where self.sources[index].reporter.name == reporter && self.sources[index].counts != counts {
+            self.sources[index].counts = counts
+            self.changes += 1
+        }
+    }
+
     /// Time passes: what stood long enough without its reporter is over.
     package mutating func pass(to now: Timestamp) {
         self.remove { $0.ends.map { $0 <= now } ?? false }
@@ -238,7 +249,15 @@ package struct FocusSources: Sendable {
     package var nextDeadline: Timestamp? { self.sources.compactMap(\.ends).min() }
 
     /// The connections that must be followed.
-    package var reporters: Set<String> { Set(self.sources.filter { $0.ends == nil }.map(\.reporter.name)) }
+    package var reporters: Set<String> { Set(self.present.map(\.name)) }
+
+    /// Who said something and is still on the bus.
+    package var present: [Reporter] { self.sources.filter { $0.ends == nil }.map(\.reporter) }
+
+    /// Those that count, each with its place.
+    private var counting: [(index: Int, source: Source)] {
+        self.sources.enumerated().filter(\.element.counts).map { ($0.offset, $0.element) }
+    }
 
     /// The apps in front, those of which it was said first before the others, each with who said it first.
     package var front: [(app: AppID, source: String, window: SeenWindow)] {
@@ -256,7 +275,7 @@ package struct FocusSources: Sendable {
 
     private var firstInFront: [AppID: Said] {
         var first: [AppID: Said] = [:]
-        for (index, source) in self.sources.enumerated() {
+        for (index, source) in self.counting {
             for (app, sight) in source.apps where sight.window.state == .front {
                 if let known = first[app], known.since <= sight.since { continue }
                 first[app] = (sight.since, index)
@@ -267,7 +286,7 @@ package struct FocusSources: Sendable {
 
     private var firstFrozen: [AppID: Said] {
         var first: [AppID: Said] = [:]
-        for (index, source) in self.sources.enumerated() where source.subject == .frozen {
+        for (index, source) in self.counting where source.subject == .frozen {
             for (app, since) in source.listed {
                 if let known = first[app], known.since <= since { continue }
                 first[app] = (since, index)
@@ -278,9 +297,9 @@ package struct FocusSources: Sendable {
 
     /// What all sources say together: whoever is in front by one of them is.
     package var report: ForegroundReport {
-        guard self.sources.contains(where: { $0.subject == .windows }) else { return .none }
+        guard self.counting.contains(where: { $0.source.subject == .windows }) else { return .none }
         var shown = ShownApps()
-        for source in self.sources {
+        for (_, source) in self.counting {
             for (app, sight) in source.apps {
                 switch sight.window.state {
                 case .front: shown.front.insert(app)
@@ -295,7 +314,7 @@ package struct FocusSources: Sendable {
 
     /// Who says it; `nil`: nobody says anything.
     package var testimony: FocusTestimony? {
-        guard let first = self.sources.first(where: { $0.subject == .windows }) else { return nil }
+        guard let first = self.counting.first(where: { $0.source.subject == .windows })?.source else { return nil }
         let front = self.front
         guard !front.isEmpty else { return FocusTestimony([.init(source: first.name, app: nil)]) }
         return FocusTestimony(front.map { .init(source: $0.source, app: $0.app) })
@@ -303,8 +322,8 @@ package struct FocusSources: Sendable {
 
     /// The apps whose players play, by any source.
     package var playing: Set<AppID> {
-        self.sources.reduce(into: []) { playing, source in
-            if source.subject == .playing { playing.formUnion(source.listed.keys) }
+        self.counting.reduce(into: []) { playing, said in
+            if said.source.subject == .playing { playing.formUnion(said.source.listed.keys) }
         }
     }
 
@@ -314,10 +333,10 @@ package struct FocusSources: Sendable {
         return self.firstFrozen.mapValues { testimonies[$0.index] }
     }
 
-    /// What each source says, in the order in which they came.
+    /// What each source says that counts, in the order in which they came.
     package var rows: [Row] {
         let (inFront, frozen) = (self.firstInFront, self.firstFrozen)
-        return self.sources.enumerated().map { index, source in
+        return self.counting.map { index, source in
             func apps(_ state: SeenWindow.State) -> [AppID] {
                 source.apps.filter { $0.value.window.state == state }.keys.sorted()
             }

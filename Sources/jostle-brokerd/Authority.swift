@@ -56,7 +56,7 @@ struct Authority {
     ///
     /// That is whoever policy names. On the system bus it is root besides; elsewhere, if policy names nobody, anybody of our
     /// own user, and root.
-    private func isReporter(
+    func isReporter(
         among reporters: Policy.Entitled, _ sender: String, of user: UInt32, _ answer: @escaping (Bool) -> Void
     ) {
         let isSystem = self.bus.address == .system

@@ -15,7 +15,7 @@ final class ReportLink {
     /// What sources say of the foreground, and who they are.
     private var sources = FocusSources()
     /// The connections that said it, which are followed until they leave.
-    private var reporters: [String: NameWatch.Token] = [:]
+    private var followed: [String: NameWatch.Token] = [:]
     /// Runs when what one of them said is over that left.
     private var timer: EventLoop.TimerID?
     /// What the core was told last of lists.
@@ -46,12 +46,22 @@ final class ReportLink {
     /// Another policy is in force, and may name others.
     func policyChanged() {
         if self.followEntitled() { self.service.links.clients.watchers.foregroundChanged() }
+        let policy = self.reporters
+        for reporter in self.sources.present {
+            self.service.authority.isReporter(among: policy, reporter.name, of: reporter.user) { [weak self] answer in
+                guard let self, self.reporters == policy else { return }
+                self.change { sources, _ in sources.setCounts(answer, by: reporter.name) }
+            }
+        }
     }
+
+    /// Whom policy lets say it.
+    private var reporters: Policy.Entitled { self.service.core.arbiter.policy.reporters }
 
     /// Follows the names of those whom policy lets say what is in the foreground. Returns whether that may be news to somebody.
     @discardableResult
     private func followEntitled() -> Bool {
-        let reporters = self.service.core.arbiter.policy.reporters
+        let reporters = self.reporters
         let isEverybody = reporters == .everybody
         var isNews = isEverybody != self.isEverybodyEntitled
         self.isEverybodyEntitled = isEverybody
@@ -150,9 +160,11 @@ final class ReportLink {
     private func ifReporter(
         _ call: MethodCall, then: @escaping (BrokerService, FocusSources.Reporter) -> Void
     ) {
-        let reporters = self.service.core.arbiter.policy.reporters
-        self.service.authority.ifReporter(among: reporters, call) { [weak self] user, process in
+        let policy = self.reporters
+        self.service.authority.ifReporter(among: policy, call) { [weak self] user, process in
             guard let self else { return }
+            // Another policy may have come while the bus was asked.
+            guard self.reporters == policy else { return self.ifReporter(call, then: then) }
             then(self.service, FocusSources.Reporter(name: call.sender, user: user, process: process))
         }
     }
@@ -238,12 +250,12 @@ final class ReportLink {
 
     private func followReporters() {
         let names = self.sources.reporters
-        for (name, token) in self.reporters where !names.contains(name) {
+        for (name, token) in self.followed where !names.contains(name) {
             self.service.names.unfollow(token)
-            self.reporters[name] = nil
+            self.followed[name] = nil
         }
-        for name in names where self.reporters[name] == nil {
-            self.reporters[name] = self.service.names.follow(name) { [weak self] owner in
+        for name in names where self.followed[name] == nil {
+            self.followed[name] = self.service.names.follow(name) { [weak self] owner in
                 if owner == nil { self?.change { sources, now in sources.leave(name, at: now) } }
             }
         }

@@ -114,6 +114,27 @@ import Testing
         #expect(self.sources.report == .none && self.sources.nextDeadline == nil)
     }
 
+    /// It is not forgotten: a policy that is wrong for a moment takes the foreground away for that moment.
+    @Test func whoMaySayItNoMoreDoesNotCountUntilItMay() throws {
+        try self.sources.say([SeenWindow(Self.a, .front)], as: "x11::0", by: Self.reporter())
+        try self.sources.say(.playing, of: [Self.a], as: "mpris", by: Self.reporter())
+        try self.sources.say(.frozen, of: [Self.b], as: "freezer", by: Self.reporter())
+        try self.sources.say([SeenWindow(Self.c, .front)], as: "x11::1", by: Self.reporter(":1.2"))
+        let (rows, changes, held) = (self.sources.rows, self.sources.changes, self.sources.usage.held)
+        self.sources.setCounts(false, by: ":1.1")
+        #expect(self.sources.changes > changes && self.sources.report == Self.shown(Self.c))
+        #expect(self.sources.playing.isEmpty && self.sources.frozen.isEmpty)
+        #expect(self.sources.front.map(\.app) == [Self.c] && self.sources.rows.map(\.source) == ["x11::1"])
+        #expect(self.sources.testimony?.description == "x11::1 shows \(Self.c) in front")
+        // It has its places as before, and is followed until it leaves.
+        #expect(self.sources.usage.held == held && self.sources.reporters == [":1.1", ":1.2"])
+        self.sources.setCounts(false, by: ":1.2")
+        #expect(self.sources.report == .none && self.sources.testimony == nil)
+        self.sources.setCounts(true, by: ":1.1")
+        self.sources.setCounts(true, by: ":1.2")
+        #expect(self.sources.rows == rows && self.sources.report == Self.shown(Self.a, Self.c))
+    }
+
     @Test func whoComesAgainTakesItsPlace() throws {
         try self.sources.say([SeenWindow(Self.a, .front)], as: "x11::0", by: Self.reporter())
         self.sources.leave(":1.1", at: .zero)

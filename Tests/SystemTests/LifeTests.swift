@@ -333,6 +333,33 @@ extension EndToEnd {
             #expect(refused.status == 4 && refused.stderr.contains("MayReportForeground"))
         }
 
+        /// Who is taken the right away has no say any more, though it stays; and has it back with the right.
+        @Test func whoMayReportNoMoreHasNoSay() throws {
+            let stage = try Stage(broker: false)
+            let grant = "\n[App org.example.Shell]\nMayReportForeground=yes\n"
+            func policy(_ grant: String) -> String {
+                "[Policy]\nDefault=allow\n\n[App org.example.Other]\nMayReportForeground=yes\n\(grant)"
+            }
+            func reload(_ grant: String) throws {
+                _ = try stage.directory("policy", ["10-test": policy(grant)])
+                #expect(try self.rootCall(stage, "Reload", "a{sv}", "0").status == 0)
+            }
+            try stage.startBroker(policy: policy(grant))
+            let shell = try stage.startScript(
+                "shell own org.example.Shell", "shell call \(Self.broker) SetForeground sa{sv} ['\(Self.front)',{}]")
+            try shell.waitUntilSaid("staying")
+            #expect(try stage.property("Foreground", at: Stage.Object.broker) == "s \"\(Self.front)\"")
+            try reload("")
+            try stage.until("nobody says what is in front") {
+                try stage.property("ForegroundReported", at: Stage.Object.broker) == "b false"
+            }
+            try reload(grant)
+            try stage.until("the shell has its say again") {
+                try stage.property("Foreground", at: Stage.Object.broker) == "s \"\(Self.front)\""
+            }
+            _ = try shell.terminate()
+        }
+
         /// On the system bus root may, and a stranger may not. Only root can play both.
         @Test(.enabled(if: geteuid() == 0)) func onTheSystemBusRootReports() throws {
             try PrivateBus.with(.system(policies: [Programs.source("dbus/org.jostle.conf")])) { bus in
