@@ -24,8 +24,12 @@ static inline void CGps_free(struct gps_data_t *data) { free(data); }
 
 // Takes apart a line, which ends in NUL and is changed by it. True when it tells a place.
 static inline int CGps_read(struct gps_data_t *data, char *line, struct CGps_fix *fix) {
-    // libgps keeps what other reports said; only those of time, position and velocity concern us.
-    if (strstr(line, "\"class\":\"TPV\"") == NULL) return 0;
+    // libgps keeps what other reports said; only those of time, position and velocity concern us. It goes on behind a report
+    // that it cannot read, as long as it finds a class there, and for ever where no report begins: so there is only one, the
+    // first thing that is said.
+    static const char report[] = "{\"class\":\"TPV\"";
+    const size_t length = sizeof report - 1;
+    if (strncmp(line, report, length) != 0 || strstr(line + length, "\"class\":") != NULL) return 0;
     memset(data, 0, sizeof *data);
     gps_clear_fix(&data->fix);
     if (gps_unpack(line, data) != 0 || (data->set & LATLON_SET) == 0 || data->fix.mode < MODE_2D) return 0;
