@@ -36,6 +36,9 @@ package struct FlowWindow: Equatable, Sendable {
     /// Bytes that may be sent now.
     package var room: Int { max(0, self.limit - self.unconfirmed) }
 
+    /// Whether anything may be sent now: also beyond the limit while nothing is out.
+    package var takesMore: Bool { self.unconfirmed == 0 || self.room > 0 }
+
     /// Asks whether a message of `bytes` may go. `mayPing` is false while too many pings are open elsewhere.
     ///
     /// A message beyond the limit goes when nothing else is out, or it never would.

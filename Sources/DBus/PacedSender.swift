@@ -1,11 +1,13 @@
 import CDBus
+import Glibc
 import Loop
+import Motion
 
 /// Sends signals to single peers and never more than they take.
 ///
 /// A peer that is stopped costs the bus at most `FlowWindow.limit` bytes and the other peers nothing. A ping has no time
 /// limit: the bus remembers every call until it is answered or one side is gone, so a second ping to a silent peer would
-/// only cost a second place. When all places are taken, by peers that may never answer, a peer for which there is none
+/// only cost a second place. When all places are taken that a peer may have, by others of its user that may never answer, it
 /// still gets a window's worth of bytes every `patience`, on the word that it reads.
 /// Not `Sendable`: it belongs to the thread of its connection's loop.
 package final class PacedSender {
@@ -23,6 +25,10 @@ package final class PacedSender {
         fileprivate var waitingSince: Int64?
         fileprivate var isQueued = false
         fileprivate var forms = SignalForms()
+        /// The bus has said that there is nobody of this name, which no other gets.
+        fileprivate var isGone = false
+        /// In whose share its pings are; root's: anybody's places are for it.
+        fileprivate var user = UserShares.root
 
         private struct Weak {
             weak var object: AnyObject?
@@ -38,7 +44,7 @@ package final class PacedSender {
             self.listeners.append((Weak(object: owner), tell))
         }
 
-        fileprivate var isHeard: Bool { !self.listeners.isEmpty }
+        fileprivate var isHeard: Bool { self.listeners.contains { $0.owner.object != nil } }
 
         /// Tells them, each of what those before it have left.
         fileprivate func tellOfRoom() {
@@ -48,6 +54,10 @@ package final class PacedSender {
 
         /// How much may be sent to it that it has not read.
         package func setLimit(_ bytes: Int) { self.flow.limit = bytes }
+
+        /// Whose it is: peers of one user that do not answer keep no place from those of another. Where we are of that user
+        /// ourselves, as on a session bus, there are hardly others.
+        package func setUser(_ user: UInt32) { self.user = user == getuid() ? UserShares.root : user }
     }
 
     private struct Waiting {
@@ -55,7 +65,8 @@ package final class PacedSender {
     }
 
     private weak var connection: Connection?
-    package private(set) var openPings = 0
+    /// Who has how many pings open.
+    private var pings: UserShares
     /// Those with an open ping, by name.
     private var asked: [String: Peer] = [:]
     /// Peers for which a ping is due and too many were open, in order of asking.
@@ -65,8 +76,6 @@ package final class PacedSender {
     private var timer: EventLoop.TimerID?
     private let loop: EventLoop
     private let patience: Int64
-    /// How many pings may be open.
-    private let pingLimit: Int
 
     /// What a bus needs to keep a message, besides its bytes: of small ones it keeps more than is in them.
     package static let overhead = 256
@@ -80,12 +89,14 @@ package final class PacedSender {
     ///   - pings: how many may be open at a time.
     package init(on connection: Connection, patience: Int64 = 1_000_000, pings: Int = PacedSender.pingLimit) {
         self.connection = connection
-        self.pingLimit = pings
+        self.pings = UserShares(limit: pings, reserve: 0)
         self.loop = connection.loop
         self.patience = patience
     }
 
     deinit { if let timer { self.loop.cancel(timer) } }
+
+    package var openPings: Int { self.pings.taken }
 
     /// A connection that signals go to. One that was asked and has not answered is the same when it comes again: otherwise it had
     /// a place for each time, and a window.
@@ -127,8 +138,9 @@ package final class PacedSender {
         return self.follow(peer, verdict)
     }
 
-    /// What a signal to a peer can be sent on now; `nil`: the bus takes nothing.
+    /// What a signal to a peer can be sent on now; `nil`: the bus takes nothing, or nobody is there.
     private func connection(for peer: Peer) -> Connection? {
+        guard !peer.isGone else { return nil }
         guard let connection = self.connection, connection.canSend else {
             self.refuse(peer)
             return nil
@@ -137,7 +149,9 @@ package final class PacedSender {
         return connection
     }
 
-    private func mayPing(_ peer: Peer) -> Bool { self.openPings < self.pingLimit && peer.waitingSince == nil }
+    private func hasPlace(for peer: Peer) -> Bool { self.pings.room(for: peer.user) > 0 }
+
+    private func mayPing(_ peer: Peer) -> Bool { peer.waitingSince == nil && self.hasPlace(for: peer) }
 
     /// Counts bytes that went to a peer by another way, which asks `hasRoom` before it takes more.
     package func count(_ bytes: Int, to peer: Peer) {
@@ -147,7 +161,7 @@ package final class PacedSender {
 
     /// Whether more may go to a peer. If not, who asked by `onRoom` is told.
     package func hasRoom(for peer: Peer) -> Bool {
-        guard peer.flow.room == 0 else { return true }
+        if peer.flow.takesMore, !peer.isGone { return true }
         self.refuse(peer)
         return false
     }
@@ -173,7 +187,7 @@ package final class PacedSender {
 
     /// Remembers that a peer is to be told of room. The answer to an open ping will tell, or else time.
     private func refuse(_ peer: Peer) {
-        guard peer.isHeard, !peer.isRefused else { return }
+        guard peer.isHeard, !peer.isRefused, !peer.isGone else { return }
         peer.isRefused = true
         if !peer.flow.isPingOpen { self.wait(for: peer) }
     }
@@ -196,6 +210,7 @@ package final class PacedSender {
     /// Tells a peer of room, or sees to it that there will be word of it.
     private func look(at peer: Peer) {
         guard peer.isRefused, !peer.flow.isPingOpen else { return }
+        guard peer.isHeard else { return peer.isRefused = false }
         if peer.flow.needsPing, peer.waitingSince == nil { self.request(peer) }
         if peer.flow.isPingOpen { return }
         guard !peer.flow.needsPing else { return self.wait(for: peer) }
@@ -214,7 +229,8 @@ package final class PacedSender {
 
     /// Pings now if there is a place, and otherwise as soon as there is.
     private func request(_ peer: Peer) {
-        guard self.openPings >= self.pingLimit else {
+        guard !peer.isGone else { return }
+        guard !self.hasPlace(for: peer) else {
             peer.flow.pingSent()
             return self.ping(peer)
         }
@@ -225,48 +241,65 @@ package final class PacedSender {
     }
 
     private func ping(_ peer: Peer) {
-        guard let connection = self.connection else { return }
-        self.openPings += 1
+        let user = peer.user
+        guard let connection = self.connection, self.pings.take(1, for: user) else { return }
         self.asked[peer.name] = peer
         let target = CallTarget(peer.name, Self.anyPath, "org.freedesktop.DBus.Peer")
         connection.call(target, "Ping", timeout: Connection.noTimeout, autoStart: false) {
             [weak self, weak peer] result in
-            self?.pingEnded(peer, result)
+            self?.pingEnded(peer, of: user, result)
         }
     }
 
-    private func pingEnded(_ peer: Peer?, _ result: consuming CallResult) {
-        self.openPings -= 1
+    private func pingEnded(_ peer: Peer?, of user: UInt32, _ result: consuming CallResult) {
+        self.pings.giveBack(1, for: user)
         if let peer {
             self.asked[peer.name] = nil
             switch consume result {
-            case .success: peer.flow.pingAnswered()
+            case .success:
+                peer.flow.pingAnswered()
+                self.look(at: peer)
             case .failure(let error): self.pingFailed(peer, error)
             }
-            self.look(at: peer)
         }
-        while self.openPings < self.pingLimit, !self.waiting.isEmpty {
-            guard let next = self.waiting.removeFirst().peer else { continue }
-            next.waitingSince = nil
-            next.isQueued = false
-            if next.flow.needsPing {
-                next.flow.pingSent()
-                self.ping(next)
-            }
-        }
+        self.pingWhoWaits()
     }
 
     private func pingFailed(_ peer: Peer, _ error: BusError) {
-        let isGone = [BusError.noReply("").name, BusError.disconnected("").name].contains(error.name)
-        if error.name == BusError.limitsExceeded("").name {
+        if error.isServiceMissing {
+            peer.flow.pingFailed()
+            (peer.isGone, peer.isRefused) = (true, false)
+        } else if error.name == BusError.limitsExceeded("").name {
             // The bus has no place for the ping, so the peer cannot be asked for now.
             peer.flow.pingFailed()
             peer.waitingSince = Clock.monotonic.now()
-        } else if isGone || error.isServiceMissing {
+            self.look(at: peer)
+        } else if [BusError.noReply("").name, BusError.disconnected("").name].contains(error.name) {
+            // It left, or the bus did. Asked at once, what fails at once would be asked for ever.
             peer.flow.pingFailed()
+            if peer.isRefused { self.wait(for: peer) }
         } else {
             // An answer all the same; or a bus whose policy forbids us to ask, which we take for one.
             peer.flow.pingAnswered()
+            self.look(at: peer)
+        }
+    }
+
+    /// Pings those in line for whom there is a place now, in their order.
+    private func pingWhoWaits() {
+        var index = 0
+        while index < self.waiting.count, self.openPings < self.pings.limit {
+            if let next = self.waiting[index].peer, !self.hasPlace(for: next) {
+                index += 1
+                continue
+            }
+            guard let next = self.waiting.remove(at: index).peer else { continue }
+            next.waitingSince = nil
+            next.isQueued = false
+            if next.flow.needsPing, !next.isGone {
+                next.flow.pingSent()
+                self.ping(next)
+            }
         }
     }
 

@@ -81,6 +81,7 @@ final class RegistrationLink {
                 return self.clients.leave(client, .accessDenied("the bus does not know your user"))
             }
             client.uid = uid
+            client.peer?.setUser(uid)
             client.process = credentials.process.flatMap { UInt32(exactly: $0) }
             client.proof = credentials.proof(of: client.app)
             self.complete(client, of: uid)

@@ -83,6 +83,7 @@ final class WatchLink {
         }
         let name = call.sender
         let watcher = Watcher(name, self.sender.peer(name), uid)
+        watcher.peer.setUser(uid)
         watcher.peer.onRoom(for: watcher) { [weak self] _ in self?.tellSoon() }
         watcher.foreground = self.foreground(for: name, of: uid)
         self.watchers[name] = watcher

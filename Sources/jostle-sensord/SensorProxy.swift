@@ -186,6 +186,7 @@ final class SensorProxy {
     private func makeClient(_ name: String, of user: UInt32) -> Client {
         let client = Client(self.sender.peer(name), of: user)
         self.clients[name] = client
+        client.peer.setUser(user)
         client.peer.onRoom(for: client) { [weak self, weak client] _ in
             if let self, let client { self.hasRoom(client) }
         }

@@ -324,6 +324,7 @@ final class SensorService: SampleSink {
 
     private func makeClient(_ caller: ClaimRights.Caller, _ stream: SampleStream? = nil) -> SensorClient {
         let peer = self.sender.peer(caller.name)
+        if let user = caller.user { peer.setUser(user) }
         let client: SensorClient
         if let stream {
             client = self.clients.add(.stream(caller, stream, peer))

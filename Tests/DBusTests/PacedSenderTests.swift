@@ -64,16 +64,17 @@ extension BusTests {
 
         /// More peers that do not read than may be asked at once, each with more than it may have.
         private func stoppedCrowd(
-            on station: Station, _ sender: PacedSender
+            on station: Station, _ sender: PacedSender, of user: UInt32? = nil
         ) throws -> (program: Listener, peers: [PacedSender.Peer]) {
             let stopped = try Listener(on: station, connections: 80)
             let peers = stopped.names.map { sender.peer($0) }
+            if let user { for peer in peers { peer.setUser(user) } }
             try stopped.stop()
             for number in 0..<400 as Range<UInt64> {
                 for peer in peers { _ = self.send(number, sender, to: peer) }
                 try station.loop.runOnce(timeout: 0)
             }
-            #expect(sender.openPings == PacedSender.pingLimit)
+            #expect(sender.openPings == (user == nil ? PacedSender.pingLimit : PacedSender.pingLimit / 2))
             return (stopped, peers)
         }
 
@@ -133,6 +134,67 @@ extension BusTests {
             try stopped.program.signal(SIGCONT)
             try station.until("pings") { sender.openPings == 0 }
             for peer in peers { #expect(self.send(1_000, sender, to: peer)) }
+        }
+
+        /// Those of one user that do not read keep no place from those of another, who waits for nobody.
+        @Test func whoDoesNotReadTakesNoPlaceOfOtherUsers() throws {
+            let station = try Station()
+            let healthy = try Listener(on: station)
+            // Longer than the test may take.
+            let sender = PacedSender(on: station.connection, patience: 600_000_000)
+            let fast = sender.peer(healthy.names[0])
+            fast.setUser(8)
+            let (stopped, _) = try self.stoppedCrowd(on: station, sender, of: 7)
+            var number: UInt64 = 0
+            try station.until("flow to the healthy peer") {
+                while self.send(number, sender, to: fast) { number += 1 }
+                return number >= 3 * UInt64(FlowWindow.limit) / 1_024
+            }
+            try station.until("arrival") { healthy.seen.count == Int(number) }
+            try stopped.program.signal(SIGCONT)
+            try station.until("pings") { sender.openPings == 0 }
+        }
+
+        /// Who has left in the middle of a ping is asked once more, and then is nobody.
+        @Test func whoIsGoneIsNotAskedForEver() throws {
+            let station = try Station()
+            let listener = try Listener(on: station)
+            let sender = PacedSender(on: station.connection, patience: 5_000)
+            let peer = sender.peer(listener.names[0])
+            peer.onRoom(for: listener) { _ in }
+            try listener.stop()
+            for number in 0..<400 as Range<UInt64> { _ = self.send(number, sender, to: peer) }
+            #expect(sender.openPings == 1)
+            try listener.program.signal(SIGKILL)
+            _ = try listener.program.waitForEnd()
+            var (asked, wasOpen) = (0, true)
+            let end = ContinuousClock.now + .milliseconds(200)
+            while ContinuousClock.now < end {
+                try station.loop.runOnce(timeout: 1_000)
+                if sender.openPings > 0, !wasOpen { asked += 1 }
+                wasOpen = sender.openPings > 0
+            }
+            #expect(asked <= 1 && sender.openPings == 0)
+            #expect(!self.send(0, sender, to: peer) && !sender.hasRoom(for: peer))
+            withExtendedLifetime(listener) {}
+        }
+
+        /// Who may have nothing before it has read is told one thing at a time.
+        @Test func whoHasNoRoomIsToldOneByOne() throws {
+            let station = try Station()
+            let (listener, sender, peer) = try self.narrowLine(on: station)
+            peer.setLimit(0)
+            #expect(sender.hasRoom(for: peer))
+            func tell(_ number: UInt64) -> Bool {
+                sender.signal(from: self.path, "org.example.Flow", "Drop", to: peer) { number.write(to: &$0) }
+            }
+            let isFirstTold = tell(1)
+            let isSecondTold = tell(2)
+            #expect(isFirstTold && !isSecondTold)
+            try station.until("answer") { sender.openPings == 0 }
+            let isThirdTold = tell(3)
+            #expect(isThirdTold)
+            try station.until("arrival") { listener.seen == (2, 3) }
         }
 
         /// One that does not answer and comes again under its name takes one place and one window.
