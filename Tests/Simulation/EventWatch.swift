@@ -114,6 +114,8 @@ struct EventWatch {
     private var answer: (box: Box, name: EventName)?
     /// And whether its app has what it names.
     private var isHonest = false
+    /// What each app has read since it came.
+    private var lately: [AppID: Set<Key>] = [:]
 
     // Of all lives.
     /// Acknowledged, and on no disk any more.
@@ -254,19 +256,26 @@ struct EventWatch {
     /// An app reads an event.
     mutating func reads(_ event: Event, _ app: AppID) {
         self.had.insert(Key(app, event))
+        self.lately[app, default: []].insert(Key(app, event))
         self.meanings[Meaning(app: app, sequence: event.sequence, epoch: event.epoch)] = Key(app, event)
     }
+
+    /// An app leaves. What it read before counts for what it subscribes from; who comes next answers what it has read itself.
+    mutating func leaves(_ app: AppID) { self.lately[app] = nil }
 
     // MARK: On the way back
 
     /// Begins to watch what an answer does. Returns what it has to end.
-    mutating func begin(answer name: EventName, of box: Box) -> [Key] {
+    ///
+    /// - Parameter isSince: It is what an app subscribes from.
+    mutating func begin(answer name: EventName, of box: Box, isSince: Bool) -> [Key] {
         self.answer = (box, name)
         let named = self.records.first {
             $0.value.sequence == name.sequence && $0.key.epoch == name.epoch && $0.value.box == box
         }
         let meant = self.meanings[Meaning(app: box.app, sequence: name.sequence, epoch: name.epoch)]
-        self.isHonest = named.map { $0.key == meant } ?? false
+        self.isHonest =
+            named.map { $0.key == meant && (isSince || self.lately[box.app]?.contains($0.key) == true) } ?? false
         guard let target = named?.value, target.wantsAck, target.isOut, !target.isOver else { return [] }
         // What was sent later, or not as a signal, it need not have; nor what another broker did not send, to which it may answer.
         let order = target.first ?? 0

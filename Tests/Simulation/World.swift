@@ -441,6 +441,7 @@ struct World {
     mutating func quit(_ client: Int) {
         guard let connection = self.clients[client].connection else { return }
         self.say(client, .left)
+        self.events.leaves(Setup.apps[client])
         // The bus answers for whoever is gone.
         let unread = self.connections[connection].toClient.compactMap { signal -> Launch? in
             guard case .call(let launch, _, self.processes) = signal else { return nil }
@@ -590,8 +591,9 @@ struct World {
             self.usage.removed(number, by: app)
             self.lastNoMore(number, of: self.connections[connection].client)
         case .subscribe(let since):
-            self.watchAnswer(since, of: app) { $0.input(.subscribe(app, since: since)) }
-        case .answer(let name, let answer): self.watchAnswer(name, of: app) { $0.input(.answer(app, name, answer)) }
+            self.watchAnswer(since, of: app, isSince: true) { $0.input(.subscribe(app, since: since)) }
+        case .answer(let name, let answer):
+            self.watchAnswer(name, of: app, isSince: false) { $0.input(.answer(app, name, answer)) }
         case .pong:
             guard let (pings, room) = self.process?.peers[app]?.answered() else { return }
             if pings { self.connections[connection].hear(.ping(process: self.processes)) }
@@ -599,9 +601,11 @@ struct World {
         }
     }
 
-    private mutating func watchAnswer(_ name: EventName?, of app: AppHandle, _ body: (inout World) -> Void) {
+    private mutating func watchAnswer(
+        _ name: EventName?, of app: AppHandle, isSince: Bool, _ body: (inout World) -> Void
+    ) {
         guard let name, let box = self.box(of: app) else { return body(&self) }
-        let due = self.events.begin(answer: name, of: box)
+        let due = self.events.begin(answer: name, of: box, isSince: isSince)
         body(&self)
         self.events.endAnswer(due)
     }
