@@ -562,7 +562,7 @@ class App:
             answer = await _run(self._launch, launch)
         except Exception as error:
             _log.exception("the handler of a launch failed")
-            return Message.new_error(message, _error(FAILED), f"{type(error).__name__}: {error}")
+            return Message.new_error(message, _error(FAILED), _described(error))
         word: Answer = "pass" if answer == "pass" else "consume"
         for event in launch.events:
             self._desk.remember(event.name, word)
@@ -626,6 +626,12 @@ async def _run(handler: Callable[..., Any], *arguments: Any) -> Any:
     """Runs what the app gave us, a function or a coroutine function."""
     result = handler(*arguments)
     return await result if inspect.isawaitable(result) else result
+
+
+def _described(error: Exception) -> str:
+    """What went wrong, as a message can say it: names of files may have in them what no text on the bus has."""
+    text = f"{type(error).__name__}: {error}"
+    return text.encode(errors="backslashreplace").decode().replace("\0", "\\0")
 
 
 def _error(name: str) -> Any:

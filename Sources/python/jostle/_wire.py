@@ -1,8 +1,9 @@
 """One connection to a bus, on which only those who were asked are believed.
 
 dbus-fast hands the first reply with a fitting number to whoever waits, whoever sent it. On a session bus anybody may send one, so
-calls are answered here: by whom they were sent to, or, when that one is gone, by the bus. And it takes a socket that is full for the
-end of the connection, so what we send waits here until there is room.
+calls are answered here: by whom they were sent to, or, when that one is gone, by the bus. It takes a socket that is full for the
+end of the connection, so what we send waits here until there is room. And that of Debian 12 makes messages of what is none, for which
+the bus ends the connection, so what we send is looked at here.
 """
 
 from __future__ import annotations
@@ -38,6 +39,43 @@ def plain(value: Any) -> Any:
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):  # what a struct is depends on the version of dbus-fast
         return [plain(item) for item in value]
+    return value
+
+
+class _Counted(str):
+    """A text whose length is that of its bytes."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return len(self.encode())
+
+
+def _counts_characters() -> bool:
+    """Whether a text's length is written in characters, as Debian 12's dbus-fast does it, where D-Bus wants bytes."""
+    try:
+        from dbus_fast._private.marshaller import Marshaller
+    except ImportError:  # a later one, which has it elsewhere
+        return False
+    return bytes(Marshaller("s", ["\u00e9"]).marshall())[0] == 1
+
+
+_COUNTS_CHARACTERS = _counts_characters()
+
+
+def _sendable(value: Any) -> Any:
+    """A value as dbus-fast, whichever it is, can send it. A text that no message can have is a ``ValueError``."""
+    if isinstance(value, str):
+        data = value.encode()
+        if 0 in data:
+            raise ValueError(f"{value!a} has a NUL in it")
+        return _Counted(data, "utf-8") if _COUNTS_CHARACTERS and not value.isascii() else value
+    if isinstance(value, Variant):
+        return Variant(value.signature, _sendable(value.value))
+    if isinstance(value, dict):
+        return {_sendable(key): _sendable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):  # older versions of dbus-fast take a list only
+        return [_sendable(item) for item in value]
     return value
 
 
@@ -199,6 +237,9 @@ class Wire:
         """Sends a message, or returns why it could not: not raised here, where whoever clears its frames would end us."""
         gone = JostleError(DISCONNECTED, "the bus is gone")
         try:
+            message.body = [_sendable(value) for value in message.body]
+            # Its marshaller leaves out what does not fit, and sends the rest.
+            message.signature_tree.verify(message.body)
             await self._has_room(bus)
             written = bus.send(message)  # makes bytes of it at once, and writes them when it can
         except OSError:

@@ -16,6 +16,7 @@ import tempfile
 import time
 import unittest
 import unittest.mock
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from dbus_fast.aio import MessageBus
 
 import jostle
 from jostle import testing
-from jostle._wire import Wire, plain
+from jostle._wire import Wire, _sendable, plain
 
 APP = "org.example.Unit"
 
@@ -102,6 +103,69 @@ class Detectors(Case):
         with self.assertRaises(jostle.JostleError) as caught:
             await self.app.remove("a")
         self.assertEqual(caught.exception.name, "org.jostle.Error.NotFound")
+
+
+class Texts(Case):
+    """Whatever is said, the connection lasts: no dbus-fast of whatever version may send what the bus ends it for."""
+
+    async def asyncSetUp(self) -> None:
+        await super().asyncSetUp()
+        await self.app.connect()
+        self.connection = self.app.unique_name
+
+    async def test_texts_are_in_any_language(self) -> None:
+        effective = await self.app.add("schütteln", "shake", sensor="träge – 加速度")
+        self.assertEqual((effective.name, effective.options["sensor"]), ("schütteln", "träge – 加速度"))
+        self.assertEqual(self.broker.detectors, {"schütteln": {"preset": "shake", "sensor": "träge – 加速度"}})
+        await self.app.add("b", "shake", **{"größe": "ß"})
+        self.assertEqual(self.broker.detectors["b"], {"preset": "shake", "größe": "ß"})
+        await self.broker.event("schütteln", 3)
+        self.assertEqual((await self.next(self.app.events())).detector, "schütteln")
+        with self.assertRaisesRegex(jostle.JostleError, "there is no detector 'kippen 📱'"):
+            await self.app.remove("schütteln", "kippen 📱")
+        await self.app.remove("schütteln", "b")
+        self.assertEqual(self.broker.detectors, {})
+        async with self.app.assertion("Datei sichern – gleich"):
+            self.assertEqual(self.broker.app().assertions, ["Datei sichern – gleich"])
+        self.assertEqual(self.app.unique_name, self.connection)
+
+    async def test_errors_of_a_launch_are_told_in_any_language(self) -> None:
+        texts = iter(["Datei nicht gefunden: Müll", "d\udcff\0"])
+
+        @self.app.on_launch
+        def launched(launch: jostle.Launch) -> None:
+            raise ValueError(next(texts))
+
+        for expected in ("ValueError: Datei nicht gefunden: Müll", "ValueError: d\\udcff\\0"):
+            with self.assertLogs("jostle", logging.ERROR), self.assertRaises(jostle.JostleError) as caught:
+                await self.broker.launch()
+            self.assertEqual(str(caught.exception), expected)
+        self.assertEqual(self.app.unique_name, self.connection)
+
+    async def test_what_no_message_can_have_does_not_reach_the_bus(self) -> None:
+        self.broker.calls.clear()
+        for bad in ("a\0b", "d\udcff", 5):
+            wrong: Any = bad
+            calls: list[Callable[[], Awaitable[object]]] = [
+                lambda: self.app.add(wrong, "shake"), lambda: self.app.remove("a", wrong),
+                lambda: self.app.assertion(wrong).__aenter__(), lambda: self.app.cancel_task(wrong),
+            ]  # fmt: skip
+            if isinstance(bad, str):
+                key: dict[str, Any] = {bad: 1}
+                calls += [lambda: self.app.add("a", bad), lambda: self.app.add("a", "shake", **key)]
+            for call in calls:
+                with self.assertRaises(jostle.JostleError) as caught:
+                    await call()
+                self.assertEqual(caught.exception.name, "org.freedesktop.DBus.Error.InvalidArgs")
+        self.assertEqual(await self.app.get_property("State"), "foreground")
+        self.assertEqual(self.broker.calls, ["Get"])
+        self.assertEqual(self.app.unique_name, self.connection)
+
+    async def test_where_bytes_are_counted_texts_are_sent_as_they_are(self) -> None:
+        with unittest.mock.patch("jostle._wire._COUNTS_CHARACTERS", False):
+            self.assertIs(type(_sendable(["ü"])[0]), str)
+        with unittest.mock.patch("jostle._wire._COUNTS_CHARACTERS", True):
+            self.assertEqual(len(_sendable(("ü",))[0]), 2)
 
 
 class Events(Case):
