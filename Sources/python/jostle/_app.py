@@ -460,32 +460,39 @@ class App:
             self._registering = asyncio.create_task(self._register_again(owner))
 
     async def _register_again(self, owner: str) -> None:
-        """The broker came back, and knows nothing of us."""
-        try:
-            await self._register()
-            path = self._object or ""
-            if self._is_subscribed:
-                await self._link.ask(path, APP, "Subscribe", "a{sv}", self._subscription)
-            for rows in batches(self._detectors):
-                await self._link.ask(path, APP, "AddDetectors", "a(sa{sv})", rows)
-        except JostleError as error:
-            if self._link.broker != owner:
-                return  # it left again meanwhile: the next one is told all of it
-            if error.name in (NO_REPLY, DISCONNECTED):
+        """The broker came back, and knows nothing of us. One that does not answer is asked until it does."""
+        while True:
+            try:
+                await self._register()
+                path = self._object or ""
+                if self._is_subscribed:
+                    await self._link.ask(path, APP, "Subscribe", "a{sv}", self._subscription)
+                for rows in batches(self._detectors):
+                    await self._link.ask(path, APP, "AddDetectors", "a(sa{sv})", rows)
+                break
+            except Exception as error:
+                if self._link.broker != owner:
+                    return  # it left again meanwhile: the next one is told all of it
+                if not isinstance(error, JostleError) or error.name not in (NO_REPLY, DISCONNECTED):
+                    return self._take_refusal(error)
                 # It is there and does not answer, as when everybody comes at once. Or the bus is going: then we are
                 # stopped. Neither is a word of it.
                 await asyncio.sleep(_PAUSE)
-                return await self._register_again(owner)
-            _log.error("the broker came back and does not take us any more: %s", error)
-            if self._tell_refusal:
-                self._start(_run(self._tell_refusal, error))
-            else:
-                self._refusal = error
-                self._desk.arrived.set()
-            return
         self._refusal = None
         # Beside us, so that it may ask for things, which waits until we are done.
         self._start(_run(self._tell_broker, True))
+
+    def _take_refusal(self, error: Exception) -> None:
+        """We are not registered any more, and whoever uses the app learns why: also if it was not the broker that failed."""
+        refusal = error if isinstance(error, JostleError) else JostleError(FAILED, _described(error))
+        if refusal is not error:
+            refusal.__cause__ = error
+        _log.error("the broker came back and does not take us any more: %s", refusal)
+        if self._tell_refusal:
+            self._start(_run(self._tell_refusal, refusal))
+        else:
+            self._refusal = refusal
+            self._desk.arrived.set()
 
     def _start(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs something besides, and keeps hold of it."""

@@ -382,6 +382,35 @@ class Reconnecting(Case):
                 await self.broker.until(lambda: "skip" in self.broker.detectors)
             await self.broker.leave()
 
+    async def test_a_broker_is_asked_as_often_as_it_takes(self) -> None:
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        await self.broker.leave()
+        register, tries = self.app._register, iter(range(2000))
+
+        async def unanswered() -> None:
+            if next(tries, None) is not None:
+                raise jostle.JostleError("org.freedesktop.DBus.Error.NoReply", "busy")
+            await register()
+
+        with (
+            unittest.mock.patch("jostle._app._PAUSE", 0),
+            unittest.mock.patch.object(self.app, "_register", unanswered),
+        ):
+            await self.broker.come_back()
+            await self.broker.until(lambda: "skip" in self.broker.detectors)
+        self.assertIsNone(next(tries, None))
+
+    async def test_what_fails_on_our_side_is_told_too(self) -> None:
+        await self.app.connect()
+        await self.broker.leave()
+        with unittest.mock.patch("jostle._app.batches", side_effect=ZeroDivisionError("d\udcff")):
+            with self.assertLogs("jostle", logging.ERROR):
+                await self.broker.come_back()
+                with self.assertRaisesRegex(jostle.JostleError, r"ZeroDivisionError: d\\udcff") as caught:
+                    await self.next(self.app.events())
+        self.assertEqual(caught.exception.name, "org.freedesktop.DBus.Error.Failed")
+
     async def test_calls_wait_for_the_new_registration(self) -> None:
         await self.app.connect()
         await self.broker.leave()
