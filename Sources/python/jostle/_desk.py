@@ -93,4 +93,7 @@ class Desk:
         self._answered[name] = answer
         if len(self._answered) > _MOST_ANSWERED:
             del self._answered[next(iter(self._answered))]
-        self.last_done = name
+        # Another broker may number anew: its epochs are later. What is older in both was answered late.
+        last = self.last_done
+        if last is None or name.sequence > last.sequence or name.epoch > last.epoch:
+            self.last_done = name

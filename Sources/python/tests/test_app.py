@@ -320,7 +320,7 @@ class Reconnecting(Case):
         await self.broker.until(lambda: "skip" in self.broker.detectors)
         self.assertEqual(self.broker.detectors, {"skip": {"preset": "shake", "threshold": 2.0}})
         # The last event that it is done with.
-        self.assertEqual(self.broker.app().subscriptions, [{"since": [1, 1]}])
+        self.assertEqual(self.broker.app().subscriptions, [{"since": [1, 8]}])
         await self.broker.event("skip", 5)
         self.assertEqual((await later).peak, 5)
         self.assertEqual(changes, [False, True])
@@ -410,6 +410,26 @@ class Reconnecting(Case):
                 with self.assertRaisesRegex(jostle.JostleError, r"ZeroDivisionError: d\\udcff") as caught:
                     await self.next(self.app.events())
         self.assertEqual(caught.exception.name, "org.freedesktop.DBus.Error.Failed")
+
+    async def test_a_late_answer_takes_nothing_back(self) -> None:
+        await self.app.connect()
+        await self.app.subscribe()
+        await self.app.add("skip", "shake")
+        for _ in range(3):
+            await self.broker.event("skip", ack=True)
+        events = self.app.events(ack=False)
+        heard = [await self.next(events) for _ in range(3)]
+        for index in (2, 0, 1):
+            self.app.acknowledge(heard[index])
+        await self.broker.until(lambda: len(self.broker.app().answers) == 3)
+        await self.broker.leave()
+        await self.broker.come_back()
+        await self.broker.until(lambda: "skip" in self.broker.detectors)
+        self.assertEqual(self.broker.app().subscriptions, [{"since": [3, 3]}])
+        # One that numbers anew has later epochs.
+        await self.broker.event("skip", ack=True)
+        self.app.acknowledge(await self.next(events))
+        self.assertEqual(self.app._desk.last_done, (1, 4))
 
     async def test_calls_wait_for_the_new_registration(self) -> None:
         await self.app.connect()

@@ -491,7 +491,10 @@ class Broker:
         return Message.new_method_return(message)
 
     def _do_Subscribe(self, app: AppDouble, message: Message) -> Message:
-        app.subscriptions.append(plain(message.body[0]))
+        options = plain(message.body[0])
+        app.subscriptions.append(options)
+        # Numbers may begin anew, epochs never do: what comes is later than what the app is done with.
+        self.epoch = max(self.epoch, options.get("since", (0, 0))[1])
         return Message.new_method_return(message, "a{sv}", [{"kept": Variant("t", 0)}])
 
     def _do_Ack(self, app: AppDouble, message: Message) -> Message:
