@@ -228,10 +228,14 @@ package struct AppTasks: Sendable {
     }
 
     /// The app says that it is through with it.
+    ///
+    /// - Parameter identifier: Which one it means; `nil`: it does not say. One whose time is over may come when another runs.
     package mutating func done(
-        _ isSuccess: Bool, at now: TaskMoment, into effects: inout [TaskEffect]
+        _ identifier: String?, _ isSuccess: Bool, at now: TaskMoment, into effects: inout [TaskEffect]
     ) -> TaskRefusal? {
-        guard case .running = self.current?.stage else { return .nothingRuns }
+        guard let current = self.current, case .running = current.stage,
+            identifier == nil || identifier == current.record.request.identifier
+        else { return .nothingRuns }
         self.failures = 0
         self.restsUntil = Timestamp(microseconds: .min)
         self.end(isSuccess ? .done : .cancelled, at: now, into: &effects)

@@ -114,7 +114,7 @@ package enum TaskRefusal: Equatable, Sendable {
     case shareUsed(limit: Int)
     /// No such task waits.
     case unknown(String)
-    /// None is under way.
+    /// None is under way, or not the one that is meant.
     case nothingRuns
     /// The app's user terminated it, and has not opened it since.
     case terminated

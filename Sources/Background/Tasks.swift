@@ -126,12 +126,14 @@ package struct Tasks: Sendable {
     }
 
     /// An app says that it is through with its task. What else of it is ready follows at once.
+    ///
+    /// - Parameter identifier: Which one it means; `nil`: it does not say.
     package mutating func done(
-        _ isSuccess: Bool, of owner: TaskOwner, at now: TaskMoment, _ settings: Settings,
+        _ identifier: String?, _ isSuccess: Bool, of owner: TaskOwner, at now: TaskMoment, _ settings: Settings,
         into effects: inout [TaskEffect]
     ) -> TaskRefusal? {
         let refusal =
-            self.change(owner, settings) { tasks, _ in tasks.done(isSuccess, at: now, into: &effects) }
+            self.change(owner, settings) { tasks, _ in tasks.done(identifier, isSuccess, at: now, into: &effects) }
             ?? .nothingRuns
         if refusal == nil { self.goOn(owner, isUp: true, at: now, settings, into: &effects) }
         return refusal

@@ -11,8 +11,8 @@ package enum TaskInput: Sendable {
     case cancel(AppHandle, String)
     /// Somebody wants one that waits run now, to try it.
     case force(TaskOwner, String)
-    /// An app says that it is through with the task that is under way.
-    case done(AppHandle, isSuccess: Bool)
+    /// An app says that it is through with the task that is under way; `task`: which one it means, if it says so.
+    case done(AppHandle, isSuccess: Bool, task: String? = nil)
     /// A record of this revision is on the disk, or will not be.
     case kept(TaskOwner, revision: UInt64)
     /// An app did not take a run; `nil`: it could not be started for it.
@@ -30,7 +30,7 @@ package enum TaskInput: Sendable {
     /// The app that says it, if one does.
     var app: AppHandle? {
         switch self {
-        case .came(let app), .submit(let app, _, _), .cancel(let app, _), .done(let app, _): app
+        case .came(let app), .submit(let app, _, _), .cancel(let app, _), .done(let app, _, _): app
         case .force, .kept, .failed, .restored, .terminated, .clock, .idle, .power: nil
         }
     }

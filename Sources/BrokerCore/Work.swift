@@ -54,9 +54,9 @@ package struct Work {
             }
         case .cancel(_, let identifier):
             return owner.flatMap { self.tasks.cancel(identifier, of: $0, terms.settings, into: &self.effects) }
-        case .done(_, let isSuccess):
+        case .done(_, let isSuccess, let identifier):
             return owner.flatMap {
-                self.tasks.done(isSuccess, of: $0, at: terms.now, terms.settings, into: &self.effects)
+                self.tasks.done(identifier, isSuccess, of: $0, at: terms.now, terms.settings, into: &self.effects)
             }
         case .force(let owner, let identifier):
             return self.tasks.force(identifier, of: owner, at: terms.now, terms.settings, into: &self.effects)

@@ -1,6 +1,8 @@
 /// Keeps tasks that the broker has begun until the app takes them, one at a time.
 struct BegunTasks {
     private var waiting: [JostleApp.RunningTask] = []
+    /// The task that was handed out last. The broker may have begun another since, when its time was over.
+    private(set) var last: String?
     /// The time of the task that is under way ends soon.
     private(set) var isExpiring = false
 
@@ -13,7 +15,9 @@ struct BegunTasks {
     mutating func next() -> JostleApp.RunningTask? {
         guard !self.waiting.isEmpty else { return nil }
         self.isExpiring = false
-        return self.waiting.removeFirst()
+        let task = self.waiting.removeFirst()
+        self.last = task.identifier
+        return task
     }
 
     /// The time of the task that is under way ends soon.

@@ -64,7 +64,8 @@ extension JostleApp {
         self.tasks.finish()
         do throws(JostleError) {
             let result = (success ? TaskResult.done : .cancelled).rawValue
-            _ = try self.ask { (link) throws(BusError) in _ = try link.ask("TaskDone", result, noOptions) }
+            let options: [String: Value] = self.tasks.last.map { [TaskKey.task: .string($0)] } ?? noOptions
+            _ = try self.ask { (link) throws(BusError) in _ = try link.ask("TaskDone", result, options) }
             return true
         } catch {
             guard error.name == "org.jostle.Error.NotFound" else { throw error }

@@ -20,6 +20,8 @@ package enum TaskKey {
     /// How long it has.
     package static let time = "time"
     package static let result = "result"
+    /// Which task an app is through with.
+    package static let task = "task"
     package static let began = "began"
     package static let ended = "ended"
 }

@@ -85,9 +85,10 @@ enum AppInterface {
             Method("TaskDone", in: ["result", "options"]) {
                 (client: Client, call: MethodCall, word: String, options: [String: Value]) throws(BusError) in
                 try client.checkOwner(call, "say so of its tasks")
-                try OptionReader.none(options, of: "TaskDone")
+                let reader = try OptionReader(options, of: "TaskDone", known: [TaskKey.task])
                 let result = try GivenWord.read(word, "result", among: TaskResult.allCases, name: \.rawValue)
-                try client.task(.done(client.id, isSuccess: result == .done))
+                let task = try reader.text(TaskKey.task)
+                try client.task(.done(client.id, isSuccess: result == .done, task: task))
             },
         ],
         properties: [

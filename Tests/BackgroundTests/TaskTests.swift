@@ -70,9 +70,9 @@ struct TaskBoard {
         return self.change(second) { $0.force(identifier, of: owner, at: $1, $2, into: &$3) }?.name ?? "yes"
     }
 
-    mutating func done(_ isSuccess: Bool, _ second: Int64, app: String = "A") -> String {
+    mutating func done(_ isSuccess: Bool, _ second: Int64, app: String = "A", task: String? = nil) -> String {
         let owner = self.owner(app)
-        return self.change(second) { $0.done(isSuccess, of: owner, at: $1, $2, into: &$3) }?.name ?? "yes"
+        return self.change(second) { $0.done(task, isSuccess, of: owner, at: $1, $2, into: &$3) }?.name ?? "yes"
     }
 
     mutating func up(_ app: String, _ second: Int64) {
@@ -384,6 +384,17 @@ struct TaskBoard {
         #expect(board.take().suffix(3) == ["A sync silent", "silent A", "rests A"])
         #expect(board.done(true, 931) == "nothing-runs")
         #expect(board.disk == [:])
+    }
+
+    @Test func whatIsSaidLateOfOneEndsNoOther() {
+        var board = TaskBoard()
+        for index in 0..<2 { _ = board.submit(TaskRequest("tidy\(index)", .processing)) }
+        board.pass(from: 0, to: 310)
+        #expect(board.take().suffix(2) == ["launch A tidy1", "run A tidy1 #1"])
+        #expect(board.done(true, 311, task: "tidy0") == "nothing-runs")
+        #expect(board.take() == [])
+        #expect(board.done(false, 312, task: "tidy1") == "yes")
+        #expect(board.take() == ["A tidy1 cancelled", "rests A"])
     }
 
     @Test func aShortTimeHasAShortWarning() {

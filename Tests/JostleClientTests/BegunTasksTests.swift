@@ -18,6 +18,19 @@ import Testing
         #expect(tasks.isEmpty)
     }
 
+    /// What is said to be done is the one that was handed out, and not the one that was begun since.
+    @Test func theLastOneIsTheOneThatWasHandedOut() {
+        var tasks = BegunTasks()
+        tasks.begin(self.task("a"))
+        #expect(tasks.last == nil)
+        _ = tasks.next()
+        tasks.begin(self.task("b"))
+        tasks.finish()
+        #expect(tasks.last == "a")
+        _ = tasks.next()
+        #expect(tasks.last == "b")
+    }
+
     @Test func onlyTheTaskUnderWayExpires() {
         var tasks = BegunTasks()
         tasks.begin(self.task("a"))

@@ -83,6 +83,9 @@ extension EndToEnd {
                     Self.bad("\(app) CancelTask sa{sv} ['x'*2**20,{}]", Self.missing),
                     Self.bad("\(app) CancelTask s ['a']", "InvalidArgs", "got 's'"),
                     Self.bad("\(app) TaskDone sa{sv} ['done',{}]", Self.missing, "no task is under way"),
+                    Self.bad(
+                        "\(app) TaskDone sa{sv} ['done',{'taks':V('s','a')}]", Self.invalid, "did you mean 'task'?"),
+                    Self.bad("\(app) TaskDone sa{sv} ['done',{'task':V('u',1)}]", Self.invalid, "'s'"),
                     Self.bad("\(app) TaskDone", "InvalidArgs", "TaskDone takes 'sa{sv}', got ''"),
                     Self.bad("\(app) TaskDone sa{sv} ['dnoe',{}]", Self.invalid, "did you mean 'done'?"),
                     Self.bad("\(other) SubmitTask ssa{sv} ['a','refresh',{}]", "AccessDenied", "only the app itself"),

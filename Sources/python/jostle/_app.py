@@ -607,7 +607,8 @@ class App:
             return self._begin_task(handler, following)
         try:
             # Also for another attempt that waits: its work is done.
-            await self._ask("TaskDone", "sa{sv}", "done" if is_done else "cancelled", {})
+            options = {"task": Variant("s", task.identifier)}
+            await self._ask("TaskDone", "sa{sv}", "done" if is_done else "cancelled", options)
         except JostleError as error:
             # Too late, or the broker that began it is gone: that one tries again.
             if error.name not in (NOT_FOUND, DISCONNECTED):

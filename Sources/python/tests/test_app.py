@@ -714,6 +714,21 @@ class Launches(Case):
         await self.broker.until(lambda: len(double.outcomes) == 4)
         self.assertEqual(double.outcomes[1:], [("broken", False), ("bad", False), ("long", False)])
 
+    async def test_what_is_done_late_ends_no_other_task(self) -> None:
+        done = asyncio.Event()
+
+        @self.app.on_task
+        async def work(task: jostle.Task) -> None:
+            await done.wait()
+
+        await self.app.connect()
+        await self.broker.run_task("refresh")
+        # Its time is over, and the next one is begun.
+        self.broker.app().running = "other"
+        done.set()
+        await self.broker.until(lambda: "TaskDone" in self.broker.calls)
+        self.assertEqual((self.broker.app().outcomes, self.broker.app().running), ([], "other"))
+
     async def test_a_task_outlives_its_broker(self) -> None:
         ran: list[str] = []
         begun, done = asyncio.Event(), asyncio.Event()

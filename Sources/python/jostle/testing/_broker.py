@@ -530,7 +530,7 @@ class Broker:
         return Message.new_method_return(message)
 
     def _do_TaskDone(self, app: AppDouble, message: Message) -> Message:
-        if app.running is None:
+        if app.running is None or plain(message.body[1]).get("task", app.running) != app.running:
             raise _Refusal(NOT_FOUND, "no task is under way")
         if message.body[0] not in ("done", "cancelled"):
             raise _Refusal(INVALID, f"there is no result '{message.body[0]}'")
