@@ -20,7 +20,7 @@ extension EventQueue {
         case taken
         /// Not known here: its end is long ago, or nobody waits for an acknowledgement of it.
         case unknown
-        /// Another event has this number, or none yet.
+        /// Another event has this number, or none.
         case mismatched
     }
 
@@ -44,7 +44,8 @@ extension EventQueue {
     }
 
     private func verdict(on name: EventName) -> (AckVerdict, KeptEvent.Course) {
-        guard name.sequence <= self.lastSequence else { return (.mismatched, KeptEvent.Course()) }
+        // Numbers begin with 1.
+        guard name.sequence > 0, name.sequence <= self.lastSequence else { return (.mismatched, KeptEvent.Course()) }
         func isNamed(_ kept: KeptEvent) -> Bool { kept.event.sequence == name.sequence && kept.attempts > 0 }
         let known =
             (self.unacknowledged.first(where: isNamed) ?? self.waiting.all.first(where: isNamed)).map {

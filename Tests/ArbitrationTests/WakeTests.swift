@@ -155,6 +155,18 @@ import Testing
         #expect(lab.take() == [])
     }
 
+    /// Epochs are small numbers: anybody can name that of an event that is another's.
+    @Test func whoeverElseAnswersTakesItFromNobody() {
+        var lab = self.rivals(dead: ["A"], alive: ["B", "C"])
+        lab.hit(["a", "b", "c"], at: 0)
+        lab.pass(to: 1_500)
+        lab.answer("C", 1, .consume)
+        #expect(lab.arbiter.staleAnswers == 1)
+        _ = lab.take()
+        self.fail(&lab, "A", at: 2_000)
+        #expect(lab.take() == ["2 deliver B b", "2 B S5.sent", "2 C S4.outranked"])
+    }
+
     /// Who came up gets it live, though it did not answer.
     @Test func whoIsThereKeepsIt() {
         var lab = self.rivals(dead: ["A"], alive: ["B"])

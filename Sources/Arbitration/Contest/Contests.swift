@@ -492,7 +492,7 @@ struct Contests: Sendable {
             return
         }
         guard let chain = self.chains[epoch] else {
-            if !self.groups.answer(app, epoch: epoch, arrival: self.arrivalTime) { self.staleAnswers &+= 1 }
+            if !self.groups.answer(app, epoch: epoch, arrival: self.arrivalTime, apps) { self.staleAnswers &+= 1 }
             return
         }
         guard let candidate = chain.current, candidate.app == app else {

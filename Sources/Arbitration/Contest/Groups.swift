@@ -100,10 +100,11 @@ struct Groups: Sendable {
         self.active.append(group)
     }
 
-    /// Nothing of what is over is an app's to lose any more.
-    mutating func forgetEntrusted(_ app: AppEntry, _ apps: Apps) {
+    /// Nothing of what is over is an app's to lose any more: all of it, or that of one epoch.
+    mutating func forgetEntrusted(_ app: AppEntry, epoch: UInt64? = nil, _ apps: Apps) {
         for group in self.states.indices {
             guard let episode = self.states[group].entrusted, let owner = episode.owner,
+                epoch == nil || epoch == episode.epoch,
                 apps[episode.candidates[owner].app].map({ $0.isApp(app.id, of: app.user) }) ?? true
             else { continue }
             self.states[group].forgetEntrusted()
@@ -113,10 +114,10 @@ struct Groups: Sendable {
     // MARK: Apps and detectors
 
     /// Takes in an app's answer to an event that is not in an order. Returns whether the motion is its own, or nobody's.
-    mutating func answer(_ app: AppHandle, epoch: UInt64, arrival: Timestamp) -> Bool {
-        for group in self.states.indices where self.states[group].entrusted?.epoch == epoch {
-            self.states[group].forgetEntrusted()
-        }
+    mutating func answer(_ app: AppHandle, epoch: UInt64, arrival: Timestamp, _ apps: Apps) -> Bool {
+        if let entry = apps[app] { self.forgetEntrusted(entry, epoch: epoch, apps) }
+        // Whoever else answers takes nothing from those who are next.
+        if self.states.indices.contains(where: { self.states[$0].entrusted?.epoch == epoch }) { return false }
         if let group = self.active.first(where: { self.states[$0].episode?.epoch == epoch }),
             !self.states[group].answer(app, epoch: epoch)
         {
