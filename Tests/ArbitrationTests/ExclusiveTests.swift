@@ -284,6 +284,26 @@ import Testing
         #expect(lab.deliveries.map(\.id.name) == ["A", "A", "B"])
     }
 
+    @Test func oneAnswerRenewsTheLeaseOnce() {
+        let rules = [rule(for: "A", strength: 1), rule(for: "B", strength: 2)]
+        var lab = self.lab(rules) {
+            $0.commitWindow = .zero
+            $0.isSticky = true
+            $0.lease = .seconds(3)
+            $0.hysteresis = 5
+        }
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a"], at: 0)
+        for time: Int64 in [2_000, 4_000] {
+            lab.pass(to: time)
+            lab.answer("A", 1, .consume)
+        }
+        lab.pass(to: 6_000)
+        lab.hit(["a", "b"], at: 6_000)
+        #expect(lab.deliveries.map(\.id.name) == ["A", "B"])
+    }
+
     @Test func aDeadHolderHoldsNothing() {
         let rules = [rule(for: "A", strength: 1), rule(for: "B", strength: 1)]
         var lab = self.lab(rules) {

@@ -20,6 +20,8 @@ struct GroupState: Sendable {
         var app: AppHandle
         /// Arrival time; `nil`: as long as it lives.
         var ends: Timestamp?
+        /// What it won last, until it answers that: one answer renews the lease, and repeating it does not.
+        var unanswered: UInt64?
 
         func holds(at arrival: Timestamp) -> Bool { self.ends.map { arrival < $0 } ?? true }
     }
@@ -310,7 +312,7 @@ struct GroupState: Sendable {
         let others = self.holder.map { $0.app != app && $0.holds(at: arrival) } ?? false
         let isBeaten = self.holder.map { old in candidates.contains(old.app) } ?? false
         if others, !isBeaten { return }
-        self.holder = Holder(app: app, ends: self.configuration.lease.map { arrival + $0 })
+        self.holder = Holder(app: app, ends: self.configuration.lease.map { arrival + $0 }, unanswered: epoch)
     }
 
     /// Notes that an app has the event for now: it need not wait any longer.
@@ -322,12 +324,12 @@ struct GroupState: Sendable {
     /// Notes that an app had nothing of a motion.
     mutating func wasDenied(_ app: AppHandle) { self[app].denials &+= 1 }
 
-    /// Renews the lease of a holder that answers to its last event.
+    /// Renews the lease of a holder that answers to its last event, once.
     mutating func renewLease(of app: AppHandle, epoch: UInt64, arrival: Timestamp) {
-        guard let holder = self.holder, holder.app == app, holder.holds(at: arrival), self[app].lastWin == epoch,
+        guard let holder = self.holder, holder.app == app, holder.holds(at: arrival), holder.unanswered == epoch,
             let lease = self.configuration.lease
         else { return }
-        self.holder?.ends = arrival + lease
+        self.holder = Holder(app: app, ends: arrival + lease)
     }
 
     // MARK: Waiting
