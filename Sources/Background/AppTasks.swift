@@ -50,11 +50,13 @@ package struct AppTasks: Sendable {
     /// Runs in a row that came to nothing.
     private var failures = 0
     /// None is begun before this, because the last one came to nothing.
-    private var restsUntil = Timestamp(microseconds: .min)
+    private(set) var restsUntil = Timestamp(microseconds: .min)
 
     /// So often is a task begun at most.
     package static let mostAttempts: UInt32 = 3
     package static let mostOutcomes = 8
+    /// For so long is an app left alone at most when one came to nothing.
+    static let longestRest = TimeSpan.seconds(60)
     /// How long before the end of its time a task's app is told.
     static func warning(of time: TimeSpan) -> TimeSpan {
         min(.seconds(5), TimeSpan(microseconds: time.microseconds / 4))
@@ -328,12 +330,15 @@ package struct AppTasks: Sendable {
         }
     }
 
+    /// None is kept from being begun beyond this.
+    mutating func rest(until latest: Timestamp) { self.restsUntil = min(self.restsUntil, latest) }
+
     // MARK: Ends
 
     /// Ends a task that came to nothing. The app is left alone for a while, the longer the more often that happened.
     private mutating func fail(_ end: TaskEnd, at now: TaskMoment, into effects: inout [TaskEffect]) {
         guard let current = self.current else { return }
-        self.restsUntil = now.wall + .seconds(min(60, 1 << min(6, Int64(self.failures))))
+        self.restsUntil = now.wall + min(Self.longestRest, .seconds(1 << min(6, Int64(self.failures))))
         self.failures += 1
         // What was told in time that its time is over has had its turn.
         let isTriedAgain = end != .silent && current.record.attempt < Self.mostAttempts

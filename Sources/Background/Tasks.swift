@@ -14,6 +14,8 @@ package struct Tasks: Sendable {
     private var ready = DeadlineHeap()
     /// By app, in the time that the system is awake: when something happens to the task under way.
     private var running = DeadlineHeap()
+    /// No app rests beyond this, in the wall clock.
+    private var latestRest = Timestamp(microseconds: .min)
     private var lastRevision: UInt64 = 0
     /// What was submitted before it was known what the disk has: that is older, and over. `nil`: it is known.
     private var submitted: [TaskOwner: Set<String>]? = [:]
@@ -185,6 +187,17 @@ package struct Tasks: Sendable {
 
     // MARK: Time, and what else changes
 
+    /// The wall clock says this now. Had it been set back, who rests would rest until it had caught up.
+    package mutating func clock(_ wall: Timestamp, _ settings: Settings) {
+        let latest = wall + AppTasks.longestRest
+        // It is said with each input, and hardly ever set.
+        guard self.latestRest > latest else { return }
+        self.latestRest = latest
+        for owner in self.handles.keys {
+            _ = self.change(owner, settings) { tasks, _ in tasks.rest(until: latest) }
+        }
+    }
+
     /// What is the case that tasks can wait for.
     package mutating func update(_ met: WordSet<TaskNeed>, _ settings: Settings) {
         guard met != self.met else { return }
@@ -261,6 +274,7 @@ package struct Tasks: Sendable {
         let result = body(&tasks, settings(owner.app))
         self.pending.set(self.pending.held(by: owner.user) + tasks.pending.count - before, for: owner.user)
         self.apps[index] = tasks
+        self.latestRest = max(self.latestRest, tasks.restsUntil)
         self.schedule(handle, settings)
         return result
     }

@@ -66,7 +66,10 @@ package struct Work {
         case .restored(let records, let terminated):
             self.tasks.restore(records, terminated: terminated, terms.settings, into: &self.effects)
         case .terminated(let owner): self.tasks.terminate(owner, at: terms.now, terms.settings, into: &self.effects)
-        case .clock(let offset): self.wallOffset = offset
+        case .clock(let offset):
+            let wall = terms.now.wall - self.wallOffset + offset
+            self.wallOffset = offset
+            self.tasks.clock(wall, terms.settings)
         case .idle(let isIdle): self.isIdle = isIdle
         // What the device runs on, the arbiter knows.
         case .came, .power: break

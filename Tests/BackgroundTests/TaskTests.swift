@@ -107,6 +107,10 @@ struct TaskBoard {
         self.pass(second)
     }
 
+    mutating func clock(_ second: Int64) {
+        self.change(second) { tasks, now, settings, _ in tasks.clock(now.wall, settings) }
+    }
+
     mutating func pass(_ second: Int64) { self.change(second) { $0.pass(to: $1, $2, into: &$3) } }
 
     /// Time passes, and everything happens when it is due. Returns how often that was.
@@ -507,6 +511,22 @@ struct TaskBoard {
         }
         _ = board.submit(TaskRequest("tidy1", .processing), now)
         #expect(board.next == now + min(60, 1 << Int64(failures - 1)))
+    }
+
+    @Test func nobodyRestsUntilAClockThatWasSetBackHasCaughtUp() {
+        var board = TaskBoard()
+        _ = board.submit(TaskRequest("tidy0", .processing))
+        board.pass(9_000)
+        board.failed(9_000)
+        #expect(board.next == 9_001)
+        board.clock(5_000)
+        #expect(board.next == 5_060)
+        // A pause that is not too long stays as it is.
+        board.clock(5_030)
+        #expect(board.next == 5_060)
+        _ = board.take()
+        board.pass(5_060)
+        #expect(board.take() == ["launch A tidy0", "run A tidy0 #2"])
     }
 
     @Test func whoCannotBeStartedIsWaitedForAndTriesNothing() {
