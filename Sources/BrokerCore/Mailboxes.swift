@@ -61,6 +61,8 @@ package struct Mailboxes {
     ) {
         let queue = self.takeQueue(of: id, user, keeping: bytes, at: now, &effects)
         self.boxes.put(Box(app: id, user: user, queue: queue), for: app)
+        // It may be there for long without being on the bus, and what it has expires all the same.
+        self.settle(app, &effects)
     }
 
     /// Closes the mailbox of an app that goes. What outlives it is kept, if its user has room for it.

@@ -195,6 +195,20 @@ import Testing
         #expect(bench.actions.contains { if case .persist(let stored) = $0 { stored.user == 7 } else { false } })
     }
 
+    /// What was kept goes with its time, also when its app is installed by then and does not come.
+    @Test func whatWasKeptExpiresOnceItIsInstalled() throws {
+        var bench = try self.bench(.store, [Self.one], .persistent)
+        bench.feed([2.5])
+        let kept = bench.actions.compactMap { if case .persist(let stored) = $0 { stored } else { nil } }
+        var next = Bench()
+        next.restore(kept)
+        try self.install(&next, [Self.one])
+        #expect(next.core.mailboxes[self.client]?.waitingCount == 1)
+        next.tick(after: 61)
+        #expect(next.core.mailboxes[self.client]?.waitingCount == 0)
+        #expect(next.core.mailboxes[self.client]?.expired == 1)
+    }
+
     /// What a broker before kept: for a user, root among them, or for nobody yet.
     @Test(arguments: [(0, 8), (8, 0), (7, 8)] as [(UInt32, UInt32)])
     func afterARestartItIsTheSameUsers(_ user: UInt32, _ other: UInt32) throws {
