@@ -283,6 +283,23 @@ import Testing
         #expect(lab.deliveries.map(\.hit.time) == [ms(0), ms(4_000)])
     }
 
+    @Test(arguments: [7, 8] as [UInt32]) func whatADuckedSessionHeardIsNotAnotherUsers(_ user: UInt32) throws {
+        var lab = Lab(Self.policy(.duck, rate: Quota(count: 1, period: .seconds(2), burst: 1)))
+        lab.add("A", AppEntrance(user: 7))
+        lab.add("B")
+        lab.begin("A", "a")
+        lab.begin("B", "b")
+        lab.hit(["a"], at: 0)
+        let app = try #require(lab.apps["A"])
+        lab.take(.away(app))
+        lab.take(.back(app, AppEntrance(user: user)))
+        lab.begin("A", "a", number: 2)
+        lab.end("B")
+        lab.begin("B", "b", number: 2)
+        lab.hit(["a"], at: 1_000)
+        #expect(lab.deliveries.map(\.hit.time) == (user == 7 ? [ms(0)] : [ms(0), ms(1_000)]))
+    }
+
     /// A trace ran ahead of the clock, and ended.
     @Test func whatADuckedSessionHeardComesBackFromNowOn() throws {
         var lab = self.lab(Self.policy(.duck, rate: Quota(count: 1, period: .seconds(2), burst: 1)))

@@ -257,6 +257,27 @@ import Testing
             ])
     }
 
+    /// Nor is another's how long it has waited, and that it was just used.
+    @Test(arguments: [SelectKey.roundRobin, .recent], [7, 8] as [UInt32])
+    func howAnAppFaredIsNotAnotherUsers(_ key: SelectKey, _ user: UInt32) throws {
+        let chosen = group(.exclusive) {
+            $0.select = [key]
+            $0.commitWindow = .zero
+        }
+        var lab = Lab(Policy(groups: [chosen], rules: [rule("all")]))
+        lab.add("B", AppEntrance(told: .background))
+        lab.now = 10
+        lab.add("A", AppEntrance(user: 7))
+        lab.hit(["a"], at: 100)
+        lab.hit(["b"], at: 2_000)
+        lab.pass(to: 4_000)
+        let app = try #require(lab.apps["A"])
+        lab.take(.away(app))
+        lab.take(.back(app, AppEntrance(told: .background, user: user)))
+        lab.hit(["a", "b"], at: 4_000)
+        #expect(lab.deliveries.map(\.id.name) == ["A", "B", user == 7 ? "A" : "B"])
+    }
+
     @Test func cooldownOfAGroupHoldsBetweenEpisodesNotWithinOne() {
         var lab = Lab(Policy(groups: [group(.broadcast) { $0.cooldown = .seconds(3) }], rules: [rule("all")]))
         lab.add("A")

@@ -71,6 +71,7 @@ struct Contests: Sendable {
     mutating func come(_ app: AppHandle, _ id: AppID, of user: UInt32?, was old: AppEntry? = nil) {
         if let old {
             self.deliveries.close(app, old, at: self.motionTime, arrival: self.arrivalTime, self.rules.policy)
+            self.groups.forgetStanding(of: app)
         }
         self.deliveries.open(app, id, of: user)
     }
@@ -148,10 +149,7 @@ struct Contests: Sendable {
             // S3 anew: while it was there, it needed no launch.
             return ledger.wakeLimit(entry.settings, state, terms, promised: others, at: held.hit.time, &seen)
         }
-        for group in self.groups.active {
-            guard state == .dead, let owner = self.groups[group].episode?.owner,
-                self.groups[group].episode?.candidates[owner].app == app
-            else { continue }
+        for group in self.groups.active where state == .dead && self.groups[group].isOwned(by: app) {
             self.replaceOwner(of: group, apps, into: &actions)
         }
         self.groups.sweep()

@@ -398,10 +398,16 @@ struct GroupState: Sendable {
         self.episode?.phase = .owned(by: position, isAnswered: true)
     }
 
+    /// Whether the episode is an app's own.
+    func isOwned(by app: AppHandle) -> Bool {
+        guard let owner = self.episode?.owner else { return false }
+        return self.episode?.candidates[owner].app == app
+    }
+
     /// Takes in that an app answers. Returns false when the episode is another's, who owns it.
     mutating func answer(_ app: AppHandle, epoch: UInt64) -> Bool {
         guard self.episode?.epoch == epoch, let owner = self.episode?.owner else { return true }
-        guard self.episode?.candidates[owner].app == app else { return false }
+        guard self.isOwned(by: app) else { return false }
         self.episode?.phase = .owned(by: owner, isAnswered: true)
         return true
     }
@@ -477,6 +483,13 @@ struct GroupState: Sendable {
         }
         if Int(app.index) < self.standings.count { self[app] = Standing() }
         self.loseHold(app)
+    }
+
+    /// Forgets how an app fared, which is another user's from now on.
+    mutating func forgetStanding(of app: AppHandle) {
+        guard Int(app.index) < self.standings.count else { return }
+        self[app].denials = 0
+        self[app].lastWin = 0
     }
 
     /// Whoever dies holds nothing.

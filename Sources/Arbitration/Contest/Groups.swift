@@ -132,6 +132,11 @@ struct Groups: Sendable {
         for group in self.states.indices { self.states[group].loseHold(app) }
     }
 
+    /// Forgets how an app fared, which is another user's from now on.
+    mutating func forgetStanding(of app: AppHandle) {
+        for group in self.states.indices { self.states[group].forgetStanding(of: app) }
+    }
+
     /// Drops hits of an app that wait. Returns where it has none left, and why.
     ///
     /// - Parameter others: Of how many decisions the app waits for it still may get something.

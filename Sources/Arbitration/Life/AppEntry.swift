@@ -6,7 +6,7 @@ struct AppEntry: Sendable {
     /// Rises with each registration: the last word in every comparison.
     let order: UInt64
     /// What had been decided last when it came; 0: nothing. It has waited no longer, so that leaving and coming back gains nothing.
-    let since: UInt64
+    private(set) var since: UInt64
     /// The modes that its app file asks for.
     private(set) var declared: WordSet<BackgroundMode>
     /// Its app file says that it is at work in audio while its player plays.
@@ -48,6 +48,12 @@ struct AppEntry: Sendable {
         self.facts.proof = entrance.proof
         self.facts.isProvenEnough = entrance.isProvenEnough
         _ = self.grant(settings)
+    }
+
+    /// Takes in that it is another user's from now on, who has not used it.
+    mutating func forgetPast(since: UInt64) {
+        self.since = since
+        self.facts.lastUsed = Timestamp(microseconds: .min)
     }
 
     mutating func disconnect() { self.isConnected = false }

@@ -91,7 +91,13 @@ struct Apps: Sendable {
     }
 
     /// An app becomes another user's, who is not to know what it did before.
-    mutating func forgetPast(of app: AppHandle) { self.lives[app]?.forgetPast() }
+    ///
+    /// - Parameter since: The epoch of what had been decided last; 0: nothing.
+    mutating func forgetPast(of app: AppHandle, since: UInt64) {
+        self.lives[app]?.forgetPast()
+        self.entries[Int(app.index)]?.forgetPast(since: since)
+        self.sessions.forget(app)
+    }
 
     /// Lets an app leave the bus and go on existing.
     mutating func disconnect(_ app: AppHandle) {
