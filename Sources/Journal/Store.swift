@@ -41,11 +41,20 @@ package final class Store {
             directory: directory, run: run, limits: limits, shared: self.shared, notify: notify)
         if !writer.start() {
             self.shared.withLock { queue in
-                queue.news.append(.told(.failed("cannot start the thread that writes")))
+                queue.news.append(.told(.failed(Self.nobodyWrites)))
                 queue.isOver = true
             }
             notify()
         }
+    }
+
+    /// What those are told who would wait for a thread that is not there.
+    private static let nobodyWrites = "cannot start the thread that writes"
+
+    /// Has something be among the news that the writer does not say.
+    private func tell(_ item: StoreQueue.Item) {
+        self.shared.withLock { $0.news.append(item) }
+        self.notify()
     }
 
     // MARK: Epochs
@@ -155,10 +164,12 @@ package final class Store {
         self.lastQuestion &+= 1
         let number = self.lastQuestion
         self.waiting[number] = then
-        self.shared.change { queue in
+        let isHeard = self.shared.change { queue in
+            guard !queue.isOver else { return (false, false) }
             queue.rows.clips.forget(of: user, number)
-            return ((), true)
+            return (true, true)
         }
+        if !isHeard { self.tell(.answer(number, .failure(JournalFailure(description: Self.nobodyWrites)))) }
     }
 
     // MARK: What is due
@@ -212,7 +223,9 @@ package final class Store {
 
     /// Has what an app registered for good be this, or nothing. `takeNews` says when this number is on the disk.
     package func set(_ id: AppID, to app: DurableApp?) -> UInt64 {
-        self.change(&self.lastDurable) { $0.durable.set(id, to: app, number: $1) }
+        let number = self.change(&self.lastDurable) { $0.durable.set(id, to: app, number: $1) }
+        if self.shared.withLock({ $0.isOver }) { self.tell(.told(.uncommitted(Self.nobodyWrites))) }
+        return number
     }
 
     /// Has changes of durable apps be written from now on: what was there before us was told, and is in them.
@@ -237,12 +250,8 @@ package final class Store {
             queue.questions.append((number, query))
             return (true, true)
         }
-        guard !isAsked else { return }
-        self.shared.withLock {
-            $0.news.append(
-                .answer(number, .failure(JournalFailure(description: "too many questions wait for the disk"))))
-        }
-        self.notify()
+        if isAsked { return }
+        self.tell(.answer(number, .failure(JournalFailure(description: "too many questions wait for the disk"))))
     }
 
     /// So many questions wait at most.

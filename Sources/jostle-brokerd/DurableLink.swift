@@ -121,11 +121,11 @@ final class DurableLink {
             if let file = self.service.links.clients[id]?.file, old?.detectors != app?.detectors {
                 self.service.links.appFiles.install(file)
             }
-            self.lastCommit = store.set(id, to: app)
         } else if self.lastCommit <= self.committed {
             return done(nil)
         }
         // The same as before may not be on the disk yet, also when somebody was told so.
+        self.lastCommit = store.set(id, to: app)
         self.commits.append((self.lastCommit, done))
     }
 

@@ -205,6 +205,21 @@ import Testing
         #expect(try self.found(place) == [app, other])
     }
 
+    /// Without the thread that writes nobody waits for it.
+    @Test func whereNobodyWritesThatIsTold() throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        _ = try keeper.epochs()
+        keeper.close()
+        let app = Self.app("org.example.A")
+        _ = keeper.store.set(app.id, to: app)
+        try keeper.until("the app is told") { keeper.news.contains { $0.hasPrefix("uncommitted(") } }
+        var result: Result<JournalAnswer, JournalFailure>?
+        keeper.store.forgetClips(of: nil) { result = $0 }
+        try keeper.until("an answer") { result != nil }
+        if case .success = try #require(result) { Issue.record("nobody can have forgotten them") }
+    }
+
     /// Nobody is told that something is on the disk while it is not; once it is well, it is.
     @Test func aFailingDiskIsTold() throws {
         let place = try Directory()
