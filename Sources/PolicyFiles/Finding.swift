@@ -97,7 +97,7 @@ package enum Check: String, CaseIterable, Sendable {
         case .notInstalled: "a rule or app section for an app that is not installed"
         case .redundant: "a rule that changes nothing"
         case .orderDependent: "two rules contradict each other, and only their order decides"
-        case .leftOut: "files from outside with an error in them, without which the policy is in force"
+        case .leftOut: "files of a user, or from outside, that are left out for an error in them"
         case .withoutEffect: "a key that does nothing where it stands"
         case .undecidedRank: "candidates that only their registration order tells apart"
         case .starvation: "an app may never get its turn"

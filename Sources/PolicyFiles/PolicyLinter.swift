@@ -40,9 +40,10 @@ package enum PolicyLinter {
     package static func check(
         _ reading: PolicyReading, installed: [InstalledApp]? = nil, budget: Int = 3_000_000
     ) -> [Finding] {
-        guard let policy = reading.policy else { return reading.findings }
+        // Who looks is to mend also what the rest is in force without.
+        var findings = reading.ownErrors + reading.findings
+        guard let policy = reading.policy else { return findings.inReadingOrder() }
         let notes = LintNotes(reading.sections)
-        var findings = reading.findings
         findings += RuleLinter.check(policy, notes, budget: budget)
         findings += GroupLinter.check(policy, notes)
         findings += MatrixLinter.check(policy, notes)

@@ -42,13 +42,13 @@ package final class PolicyLoading {
     private var files: [PolicyFile]
     private var findings: [Finding] = []
     private var bytes = 0
-    /// What each file and directory was when it was read.
-    private var stamps: [(path: String, stamp: FileStamp?)] = []
+    /// What each file and directory was when it was read, and whose it is.
+    private var stamps: [(path: String, stamp: FileStamp?, layer: PolicyLayer)] = []
     /// At work in its place: a second copy would be made anew with each step.
     private var reader: PolicyReader?
     private var reading: PolicyReading?
-    /// The first error of what comes from outside, for which all of that was left out.
-    private var leftOut: Finding?
+    /// The layers that were left out, each with the errors for which it was.
+    private var leftOut: [PolicyLayer: [Finding]] = [:]
 
     /// How often files are read that do not hold still.
     private static let mostAttempts = 8
@@ -92,20 +92,30 @@ package final class PolicyLoading {
         return .more
     }
 
-    /// What comes from outside with an error takes itself away, and nothing of what the device itself says.
+    /// Whoever is not the administrator takes away with an error what is their own, and nothing of what the device itself says.
     private func compiled(_ reading: PolicyReading?) {
-        guard let error = reading?.errors.first, self.files.contains(where: { $0.layer == .outside }) else {
-            return self.reading = reading
-        }
-        self.leaveOutsideOut(error)
+        guard let errors = reading?.errors, let layer = self.layer(in: errors) else { return self.reading = reading }
+        let own = Set(self.files.lazy.filter { $0.layer == layer }.map(\.name))
+        let theirs = errors.filter { own.contains($0.place.file) }
+        self.leaveOut(layer, for: theirs.isEmpty ? errors : theirs)
         self.reader = PolicyReader(self.files)
         self.stage = .compiling
     }
 
-    private func leaveOutsideOut(_ error: Finding) {
-        self.files.removeAll { $0.layer == .outside }
-        self.leftOut = Finding(
-            .leftOut, at: error.place, "what comes from outside is left out: \(error.message)", advice: error.advice)
+    /// The layer to leave out for errors; `nil` where there are none, or nothing but the system's files.
+    private func layer(in errors: [Finding]) -> PolicyLayer? {
+        guard !errors.isEmpty else { return nil }
+        let others = self.files.filter { $0.layer != .system }
+        let layers = Dictionary(others.map { ($0.name, $0.layer) }) { first, _ in first }
+        if let layer = errors.lazy.compactMap({ layers[$0.place.file] }).first { return layer }
+        // Those of users are read first, and may leave the system's no room.
+        return others.contains { $0.layer == .user } ? .user : others.first?.layer
+    }
+
+    private func leaveOut(_ layer: PolicyLayer, for errors: [Finding]) {
+        self.leftOut[layer, default: []] += errors
+        self.bytes -= self.files.reduce(0) { $0 + ($1.layer == layer ? $1.bytes.count : 0) }
+        self.files.removeAll { $0.layer == layer }
     }
 
     /// Whether the files themselves are not all read yet.
@@ -117,19 +127,32 @@ package final class PolicyLoading {
     }
 
     /// The files that were read, and what is wrong with others.
-    var found: (files: [PolicyFile], findings: [Finding]) { (self.files, self.findings) }
+    var found: (files: [PolicyFile], findings: [Finding]) {
+        (self.files, self.findings + self.leftOut.values.joined())
+    }
 
     /// What came of it: what stands in the files, and the files.
     package func finish() -> (reading: PolicyReading, files: [PolicyFile]) {
         var reading = self.reading ?? PolicyReader.read([])
         self.reading = nil
-        reading.findings = (self.findings + reading.findings + (self.leftOut.map { [$0] } ?? [])).inReadingOrder()
+        let found = self.findings + reading.findings
+        // What is wrong without a layer, too, is not for what that one was left out.
+        let leftOut = self.leftOut.mapValues { errors in errors.filter { !found.contains($0) } }
+        reading.ownErrors = leftOut[.user] ?? []
+        let told = leftOut.compactMap { layer, errors in
+            errors.first.map {
+                Finding(.leftOut, at: $0.place, "\(layer.whose) left out: \($0.message)", advice: $0.advice)
+            }
+        }
+        reading.findings = (found + told).inReadingOrder()
         if !reading.errors.isEmpty { reading.policy = nil }
         return (reading, self.files)
     }
 
     /// What the files were from which it came.
-    package var state: PolicyFilesState { PolicyFilesState(stamps: self.stamps, began: self.began) }
+    package var state: PolicyFilesState {
+        PolicyFilesState(stamps: self.stamps.map { ($0.path, $0.stamp) }, began: self.began)
+    }
 
     // MARK: Reading
 
@@ -149,11 +172,11 @@ package final class PolicyLoading {
     private func read(
         _ listing: DirectoryListing, _ set: Int, _ reading: FileReading?, _ what: DirectoryListing.File?
     ) {
+        let layer = self.sets[set].layer
         guard let reading, let what else {
             guard let next = listing.next() else {
-                self.take(listing.findings, of: set)
-                self.stamps += listing.stamps
-                return self.begin(set + 1)
+                self.take(listing.findings, of: layer)
+                return self.end(listing, set)
             }
             let shown = self.naming == .path ? next.path : next.name
             let file = FileReading(next.path, shown: shown, atMost: (PolicyLimits.fileBytes, "policy-file-bytes"))
@@ -166,16 +189,17 @@ package final class PolicyLoading {
             self.stage = .reading(listing, set, reading, what)
             return
         case .bytes(let bytes, let stamp):
-            self.stamps.append((what.path, stamp))
+            self.stamps.append((what.path, stamp, layer))
             self.bytes += bytes.count
-            self.files.append(PolicyFile(name: shown, layer: self.sets[set].layer, bytes: bytes))
+            self.files.append(PolicyFile(name: shown, layer: layer, bytes: bytes))
         case .masked: break
         case .moved:
             // What it is now is known not to be what was read.
-            self.stamps.append((what.path, nil))
+            self.stamps.append((what.path, nil, layer))
         case .failed(let finding, _):
-            self.stamps.append((what.path, FileStamp(path: what.path)))
-            self.take([finding], of: set)
+            self.stamps.append((what.path, FileStamp(path: what.path), layer))
+            self.take([finding], of: layer)
+            if self.leftOut[layer] != nil { return self.end(listing, set) }
         }
         guard self.bytes > PolicyLimits.bytes else {
             self.stage = .reading(listing, set, nil, nil)
@@ -185,50 +209,64 @@ package final class PolicyLoading {
             .tooMuch, at: Place(file: shown, line: 1),
             PolicyLimits.excess("the files are too long together", "policy-bytes", PolicyLimits.bytes),
             advice: "say it with fewer")
-        self.take([excess], of: set)
-        if self.sets[set].layer == .outside { return self.begin(set + 1) }
+        self.take([excess], of: layer)
+        if self.leftOut[layer] != nil { return self.end(listing, set) }
         self.reading = PolicyReader.read([])
     }
 
-    private func take(_ findings: [Finding], of set: Int) {
-        guard self.sets[set].layer == .outside, let error = findings.first(where: { $0.severity == .error }) else {
-            return self.findings += findings
-        }
-        self.leaveOutsideOut(error)
+    /// Is done with a set: all of it is read, or the rest does not count.
+    private func end(_ listing: DirectoryListing, _ set: Int) {
+        self.stamps += listing.stamps.map { ($0.path, $0.stamp, self.sets[set].layer) }
+        self.begin(set + 1)
+    }
+
+    private func take(_ findings: [Finding], of layer: PolicyLayer) {
+        let errors = findings.filter { $0.severity == .error }
+        guard layer != .system, !errors.isEmpty else { return self.findings += findings }
+        self.leaveOut(layer, for: errors)
     }
 
     // MARK: Whether they held still
 
     private func verify(from start: Int) -> Progress {
         let end = min(start + Self.stepStamps, self.stamps.count)
-        for (path, stamp) in self.stamps[start..<end] {
-            if FileStamp(path: path) != stamp { return self.again(path) }
-            if self.waits, let stamp, stamp.isYoung(at: self.began) { return self.again(path) }
+        for (path, stamp, layer) in self.stamps[start..<end] {
+            let isYoung = self.waits && stamp?.isYoung(at: self.began) ?? false
+            guard isYoung || FileStamp(path: path) != stamp else { continue }
+            guard self.attempts == Self.mostAttempts else { return self.again() }
+            self.take([Finding(restless: path, times: self.attempts)], of: layer)
+            // Nothing comes of it.
+            if layer == .system { return .more }
         }
         self.stage = .verifying(end)
         guard end == self.stamps.count else { return .more }
-        // What was read behind an error of what comes from outside is left out, too.
-        if self.leftOut != nil { self.files.removeAll { $0.layer == .outside } }
         self.reader = PolicyReader(self.files)
         self.stage = .compiling
         return .more
     }
 
     /// Reads all of it again, after a pause that becomes longer.
-    private func again(_ path: String) -> Progress {
-        guard self.attempts < Self.mostAttempts else {
-            self.findings.append(Finding(restless: path, times: self.attempts))
-            return .more
-        }
+    private func again() -> Progress {
         let pause = min(Self.longestPause, FileStamp.settling << Int64(self.attempts - 1))
         self.attempts += 1
         self.files = self.single
         self.findings = []
-        self.leftOut = nil
+        self.leftOut = [:]
         self.bytes = 0
         self.stamps = []
         self.stage = .pausing
         return self.waits ? .wait(pause) : .more
+    }
+}
+
+extension PolicyLayer {
+    /// Whose its files are, as the beginning of a sentence.
+    fileprivate var whose: String {
+        switch self {
+        case .system: "the system's files are"
+        case .user: "the user's own files are"
+        case .outside: "what comes from outside is"
+        }
     }
 }
 

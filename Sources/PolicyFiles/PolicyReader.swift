@@ -10,6 +10,8 @@ package struct PolicyReading: Sendable {
     var hasSystemFiles: Bool
     /// What was found while reading, in reading order.
     package var findings: [Finding]
+    /// What is wrong with a user's own files, which were left out for it.
+    var ownErrors: [Finding] = []
     /// The sections as all files together make them, in the order of files and lines.
     var sections: [MergedSection]
 

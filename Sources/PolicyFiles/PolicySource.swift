@@ -17,10 +17,12 @@ package struct PolicySource: Sendable {
     ///   - directories: those that were asked for; when there are none, and no files: the system's, and the user's own.
     ///   - files: single files, which count like those of the system.
     ///   - outside: where a bridge keeps what comes from outside; `nil`: nothing does.
+    ///   - system: the system's.
     ///   - environment: where the user's directory is looked up.
     package init(
         _ directories: [String], files: [PolicyFile] = [], outside: String? = nil,
-        naming: PolicyDirectories.Naming = .path, environment: (String) -> String?
+        system: [String] = PolicyDirectories.system, naming: PolicyDirectories.Naming = .path,
+        environment: (String) -> String?
     ) {
         let others = outside.map { [Files(directories: [$0], layer: .outside, mustExist: false)] } ?? []
         self.single = files
@@ -32,7 +34,7 @@ package struct PolicySource: Sendable {
         let own = PolicyDirectories.user(environment).map { [$0] } ?? []
         self.sets =
             [
-                Files(directories: PolicyDirectories.system, layer: .system, mustExist: false),
+                Files(directories: system, layer: .system, mustExist: false),
                 Files(directories: own, layer: .user, mustExist: false),
             ] + others
     }

@@ -71,9 +71,16 @@ extension PolicySource {
         return (files, unread)
     }
 
+    /// Reads everything anew, and says of which files there is nothing in it.
+    func readTelling() -> PolicyReading {
+        let (reading, _) = self.read()
+        for finding in reading.findings where finding.check == .leftOut { complain("\(finding)") }
+        return reading
+    }
+
     /// The policy that a broker would go by.
     func policy() throws(CommandFailure) -> Policy {
-        let (reading, _) = self.read()
+        let reading = self.readTelling()
         if let policy = reading.inForce { return policy }
         throw .usage(reading.errors.first.map { "\($0)" } ?? "the policy cannot be read")
     }
@@ -163,7 +170,7 @@ struct PolicyShowCommand {
     let terminal: Terminal
 
     func run() throws(CommandFailure) {
-        let reading = try PolicySource(self.paths).read().reading
+        let reading = try PolicySource(self.paths).readTelling()
         if let first = reading.errors.first { throw CommandFailure(.no, "\(first)") }
         if self.isJSON {
             for entry in PolicyText.entries(reading) { self.terminal.print(entry.json) }

@@ -125,6 +125,31 @@ import Testing
         }
     }
 
+    /// A user's file that never holds still keeps nothing else from being in force.
+    @Test func aUsersFileThatNeverHoldsStillIsLeftOut() throws {
+        try self.withDirectory { directory in
+            let own = "\(directory)/jostle/policy.d"
+            try #require(mkdir("\(directory)/jostle", 0o755) == 0 && mkdir(own, 0o755) == 0)
+            defer {
+                unlink("\(own)/10-a.conf")
+                rmdir(own)
+                rmdir("\(directory)/jostle")
+            }
+            let loading = PolicySource([], system: []) { $0 == "XDG_CONFIG_HOME" ? directory : nil }.load()
+            var number = 0
+            var progress = PolicyLoading.Progress.more
+            while progress != .done {
+                number += 1
+                try self.write("[Policy]\nDefault=deny\n# \(number % 10)\n", "\(own)/10-a.conf")
+                progress = loading.step()
+            }
+            let (reading, files) = loading.finish()
+            #expect(reading.inForce != nil && files.isEmpty)
+            #expect(reading.findings.map(\.check) == [.leftOut])
+            #expect(reading.findings.first?.message.contains("does not hold still") == true)
+        }
+    }
+
     @Test func anAppFileThatNeverHoldsStillStopsNoOther() throws {
         try self.withDirectory { directory in
             try self.write("[App]\nUsage=one\n", "\(directory)/org.example.App.conf")

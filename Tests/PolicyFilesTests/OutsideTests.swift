@@ -1,8 +1,9 @@
 import Arbitration
 import Glibc
 import Motion
-import PolicyFiles
 import Testing
+
+@testable import PolicyFiles
 
 /// What comes from outside stands between the administrator and users.
 @Suite struct OutsideTests {
@@ -82,13 +83,18 @@ import Testing
     // MARK: In directories
 
     private struct Places {
+        /// Where a user's own files are.
+        static let own = "config/jostle/policy.d"
+
         let path: String
 
         init() throws {
             var template = Array("/tmp/jostle-outside-XXXXXX".utf8CString)
             try #require(mkdtemp(&template) != nil)
             self.path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            for name in ["etc", "out"] { try #require(mkdir("\(self.path)/\(name)", 0o755) == 0) }
+            for name in ["etc", "out", "config", "config/jostle", Self.own] {
+                try #require(mkdir("\(self.path)/\(name)", 0o755) == 0)
+            }
         }
 
         func write(_ name: String, _ text: String) throws {
@@ -98,10 +104,18 @@ import Testing
         }
 
         func remove() {
-            for name in ["etc/10.conf", "out/10.conf", "out/20.conf", "etc", "out"] {
-                _ = Glibc.remove("\(self.path)/\(name)")
+            for directory in ["etc", "out", Self.own, "config/jostle", "config"] {
+                for name in ["10.conf", "20.conf"] { unlink("\(self.path)/\(directory)/\(name)") }
+                rmdir("\(self.path)/\(directory)")
             }
             rmdir(self.path)
+        }
+
+        /// What a broker of a session bus reads, here.
+        func source() -> PolicySource {
+            PolicySource([], outside: "\(self.path)/out", system: ["\(self.path)/etc"]) {
+                $0 == "XDG_CONFIG_HOME" ? "\(self.path)/config" : nil
+            }
         }
     }
 
@@ -123,6 +137,65 @@ import Testing
         #expect(bad.files.map(\.name) == ["\(places.path)/etc/10.conf"])
         #expect(bad.reading.findings.map(\.check) == [.leftOut])
         #expect(bad.reading.findings.first?.place.file == "\(places.path)/out/20.conf")
+    }
+
+    /// A user's own files with an error in them take themselves away, and nothing of the administrator's or from outside.
+    @Test(arguments: ["garbage\n", "[Rule u]\nThen=allow\n", "[Rule mine]\nThen=maybe\n"])
+    func anErrorInAUsersFileLeavesTheRestInForce(_ text: String) throws {
+        let places = try Places()
+        defer { places.remove() }
+        try places.write("etc/10.conf", "[Rule mine]\nWhenPreset=tilt\nThen=deny\n")
+        try places.write("out/10.conf", "[Rule others]\nWhenPreset=shake\nThen=allow\n")
+        try places.write("\(Places.own)/10.conf", "[Rule own]\nWhenPreset=tap\nThen=deny\n")
+        let source = places.source()
+        #expect(try self.rules(source.read().reading) == ["own", "mine", "others"])
+        try places.write("\(Places.own)/20.conf", text)
+        let (reading, files) = source.read()
+        #expect(try self.rules(reading) == ["mine", "others"])
+        #expect(files.map(\.layer) == [.system, .outside])
+        #expect(reading.findings.map(\.check) == [.leftOut])
+        // Whoever checks the files is told of the error as one.
+        let checked = PolicyLinter.check(reading).filter { $0.severity == .error }
+        #expect(!checked.isEmpty && checked.allSatisfy { $0.place.file == "\(places.path)/\(Places.own)/20.conf" })
+    }
+
+    /// What cannot be read of a user's is left out, too.
+    @Test func aUsersFileThatCannotBeReadLeavesTheRestInForce() throws {
+        let places = try Places()
+        defer { places.remove() }
+        try places.write("etc/10.conf", "[Rule mine]\nThen=deny\n")
+        try places.write("out/10.conf", "[Rule others]\nWhenPreset=shake\nThen=allow\n")
+        try places.write("\(Places.own)/20.conf", "[Rule own]\nThen=deny\n")
+        try #require(symlink("nowhere", "\(places.path)/\(Places.own)/10.conf") == 0)
+        let (reading, files) = places.source().read()
+        #expect(try self.rules(reading) == ["mine", "others"])
+        #expect(files.map(\.layer) == [.system, .outside])
+        #expect(reading.findings.map(\.check) == [.leftOut])
+    }
+
+    /// So many sections that none of the administrator's finds room.
+    @Test func aUserDoesNotUseUpTheAdministratorsRoom() throws {
+        let places = try Places()
+        defer { places.remove() }
+        try places.write("etc/10.conf", "[Rule mine]\nThen=deny\n")
+        try places.write(
+            "\(Places.own)/10.conf",
+            (0..<PolicyLimits.sections).map { "[App a.b\($0)]\n" }.joined())
+        let (reading, files) = places.source().read()
+        #expect(try self.rules(reading) == ["mine"])
+        #expect(files.map(\.layer) == [.system])
+    }
+
+    /// The administrator's own error is told once, and refuses all.
+    @Test func anErrorOfTheAdministratorsIsNotAUsers() throws {
+        let places = try Places()
+        defer { places.remove() }
+        try places.write("etc/10.conf", "[Rule mine]\nThen=maybe\n")
+        try places.write("out/10.conf", "[Rule others]\nThen=allow\n")
+        try places.write("\(Places.own)/10.conf", "[Rule own]\nThen=deny\n")
+        let (reading, _) = places.source().read()
+        #expect(reading.inForce == nil)
+        #expect(reading.findings.map { "\($0.check.rawValue) \($0.place.file)" } == ["E001 \(places.path)/etc/10.conf"])
     }
 
     @Test func whereNothingComesFromOutsideNothingIsMissing() throws {

@@ -378,5 +378,38 @@ extension Surroundings {
             _ = try app.waitForLine(where: self.isEvent)
             #expect(try app.terminate() == .exited(0))
         }
+
+        /// Whatever stands in a user's own files, the administrator's policy is in force, at the start and after a reload.
+        @Test(.enabled(if: getuid() == 0, "only root may mount"))
+        func aUsersBrokenFileLeavesTheAdministratorsPolicy() throws {
+            let stage = try Stage(broker: false)
+            let system = try stage.directory("system", ["10-admin": "[Policy]\nDefault=deny\n"])
+            let config = try stage.directory("config", [:])
+            try #require(mkdir("\(config)/jostle", 0o755) == 0)
+            let own = try stage.directory("config/jostle/policy.d", ["10-own": "garbage\n"])
+            // What this machine has is no matter of a test's.
+            let hiding =
+                "for d in /etc/jostle /usr/share/jostle; do test ! -e $d || mount -t tmpfs none $d; done; "
+                + "mount -t tmpfs none /run; mkdir -p /run/jostle/policy.d; "
+                + "mount --bind '\(system)' /run/jostle/policy.d; exec \"$@\""
+            try stage.startBroker(
+                environment: ["XDG_CONFIG_HOME": config],
+                under: ["unshare", "--mount", "--propagation", "private", "sh", "-ec", hiding, "sh"])
+            let inForce = "as 1 \"/run/jostle/policy.d/10-admin.conf\""
+            #expect(try stage.property("PolicyFiles", at: Stage.Object.broker) == inForce)
+            let said = try #require(stage.broker).errors
+            #expect(said.contains("\(own)/10-own.conf:1:1: warning W016: the user's own files are left out"), "\(said)")
+            let app = try stage.watch("\(Stage.always),name=one", "--app", Self.gentle)
+            let object = Stage.Object.app(Self.gentle)
+            try stage.until("a denial") { try stage.count("Denied", at: object) > 0 }
+            #expect(try stage.count("Delivered", at: object) == 0)
+
+            try Self.write("[Policy]\nDefault=allow\n", to: "\(system)/10-admin.conf")
+            #expect(try stage.script(Self.reload) == ["app ok []"])
+            #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 2)
+            #expect(try stage.property("PolicyFiles", at: Stage.Object.broker) == inForce)
+            _ = try app.waitForLine(where: self.isEvent)
+            #expect(try app.terminate() == .exited(0))
+        }
     }
 }
