@@ -8,12 +8,17 @@ package func directoryNames(_ path: String) throws(SystemError) -> [String] {
     guard let stream = unsafe opendir(path) else { throw SystemError.last("opendir") }
     defer { unsafe closedir(stream) }
     var names: [String] = []
-    while let entry = unsafe readdir(stream) {
+    while true {
+        // Nothing else tells a failure from the end.
+        errno = 0
+        guard let entry = unsafe readdir(stream) else {
+            guard errno == 0 else { throw SystemError.last("readdir") }
+            return names.sorted()
+        }
         // SAFETY: the name is NUL-terminated, within its field, and copied before the next entry is read.
         let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
             unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
         }
         if name != ".", name != ".." { names.append(name) }
     }
-    return names.sorted()
 }

@@ -70,8 +70,15 @@ import Motion
         }
         guard let stream = unsafe self.stream else { return true }
         for _ in 0..<Self.run {
+            // Nothing else tells a failure from the end.
+            errno = 0
             // SAFETY: an entry is used before the next one is read.
             guard let entry = unsafe readdir(stream) else {
+                let code = errno
+                if code != 0 {
+                    self.findings.append(
+                        Finding(unreadable: directory.path, "the directory cannot be read to its end", code))
+                }
                 unsafe closedir(stream)
                 unsafe self.stream = nil
                 self.directories.removeFirst()

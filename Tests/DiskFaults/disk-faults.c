@@ -2,12 +2,14 @@
  * A disk that fails on command; to be loaded into a program by LD_PRELOAD.
  *
  * What goes wrong is a byte in a file that is mapped and shared, so that a test can change it at any time. Only the calls
- * by which SQLite writes are looked at; reading goes well.
+ * by which SQLite writes are looked at, and those that list a directory; other reading goes well.
  *
  * Besides, it can keep beside the files what would be left of them without power: of each what was in it when it was synced last.
  */
 #include "disk_faults.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -41,6 +43,19 @@ static int strike(int at_sync) {
     case DISK_FAULT_SYNC: return at_sync ? EIO : 0;
     default: return 0;
     }
+}
+
+typedef struct dirent *lister(DIR *);
+
+struct dirent *readdir(DIR *directory) {
+    static lister *next;
+    if (*fault == DISK_FAULT_LIST) {
+        errno = EIO;
+        return NULL;
+    }
+    lister *real = next;
+    if (!real) next = real = (lister *)dlsym(RTLD_NEXT, "readdir");
+    return real(directory);
 }
 
 ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t offset) {

@@ -368,6 +368,31 @@ extension Surroundings {
             #expect(try app.terminate() == .exited(0))
         }
 
+        /// A directory that is not listed to its end is not an empty one.
+        @Test func aDirectoryThatIsNotListedToItsEndLeavesTheOldPolicy() throws {
+            let stage = try Stage(broker: false)
+            let directory = try stage.directory("policy", ["10-test": "[Policy]\nDefault=deny\n"])
+            let control = "\(stage.home)/fault"
+            // In place, because it is mapped.
+            func set(_ fault: String) throws {
+                let file = try #require(open(control, O_WRONLY | O_CREAT, 0o600) as Int32?)
+                #expect(Glibc.write(file, fault, 1) == 1)
+                close(file)
+            }
+            try set("0")
+            try stage.startBroker(
+                "--policy", directory, "--no-journal",
+                environment: ["LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": control])
+            try set("5")
+            let said = try #require(try stage.script(Self.reload).first)
+            #expect(said.hasPrefix("app error org.jostle.Error.InvalidPolicy: \(directory):1:1: error E000"), "\(said)")
+            #expect(said.contains("Input/output error"), "\(said)")
+            #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 1)
+            try set("0")
+            #expect(try stage.script(Self.reload) == ["app ok []"])
+            #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) == 2)
+        }
+
         @Test func aBrokenFileAtTheStartLeavesTheBuiltInPolicy() throws {
             let (stage, file) = try self.stage("[Policy]\nDefault=maybe\n")
             let said = try #require(stage.broker).errors

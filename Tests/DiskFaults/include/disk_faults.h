@@ -11,6 +11,8 @@
 #define DISK_FAULT_SYNC '3'
 /* Nothing answers as long as this stands there. */
 #define DISK_FAULT_STALL '4'
+/* A directory is not listed to its end: EIO. */
+#define DISK_FAULT_LIST '5'
 
 /* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
 #define DISK_KEPT_VARIABLE "DISK_KEPT"
