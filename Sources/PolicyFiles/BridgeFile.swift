@@ -99,16 +99,16 @@ enum BridgeFile {
     private static let publish: Keys = [
         Key("Events", .names, "", "Apps whose events are told, with stars or not.") {
             (file, words) throws(ValueProblem) in
-            file.publish.events = try Values.nameList(words)
+            file.publish.events = try Values.apps(words)
         },
         Key("Verdicts", .names, "", "Apps whose verdicts are told.") { (file, words) throws(ValueProblem) in
-            file.publish.verdicts = try Values.nameList(words)
+            file.publish.verdicts = try Values.apps(words)
         },
         Key("VerdictsOneIn", .number, "1", "Of so many verdicts one is told.") { (file, words) throws(ValueProblem) in
             file.publish.verdictsOneIn = try Values.number(words, 1...1_000_000)
         },
         Key("Apps", .names, "", "Apps whose states are told.") { (file, words) throws(ValueProblem) in
-            file.publish.apps = try Values.nameList(words)
+            file.publish.apps = try Values.apps(words)
         },
         Key("Sensors", .flag, "no", "Whether the states of sensors are told.") { (file, words) throws(ValueProblem) in
             file.publish.sensors = try Values.flag(words)

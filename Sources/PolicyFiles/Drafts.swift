@@ -69,7 +69,7 @@ struct MergedSection: Sendable {
     ///
     /// - Returns: how many words it has.
     @discardableResult
-    mutating func assign(_ key: String, _ value: PlacedText, isList: Bool, areNames: Bool = false) -> Int {
+    mutating func assign(_ key: String, _ value: PlacedText, isList: Bool, names kind: NameKind? = nil) -> Int {
         guard !value.text.isEmpty else {
             self.values.removeAll { $0.key == key }
             return 0
@@ -77,26 +77,26 @@ struct MergedSection: Sendable {
         let words = isList ? value.words : [value]
         var index = self.values.firstIndex { $0.key == key }
         if index == nil {
-            self.values.append(Entry(key: key, words: [], names: areNames ? NameList() : nil))
+            self.values.append(Entry(key: key, words: [], names: kind.map { _ in NameList() }))
             index = self.values.count - 1
         } else if !isList, let index {
             self.values[index].words = []
         }
         guard let index else { return 0 }
-        let limit = areNames ? PolicyLimits.names : PolicyLimits.words
+        let limit = kind == nil ? PolicyLimits.words : PolicyLimits.names
         for word in words where self.values[index].problem == nil {
             guard self.values[index].words.count < limit else {
                 self.values[index].problem = ValueProblem(
                     check: .tooMuch, place: word.place,
                     message: PolicyLimits.excess(
-                        "the list is too long", areNames ? "policy-names" : "policy-words", limit),
+                        "the list is too long", kind == nil ? "policy-words" : "policy-names", limit),
                     advice: "make two rules of it, or write names with '*'")
                 break
             }
             self.values[index].words.append(word)
-            guard areNames else { continue }
+            guard let kind else { continue }
             do throws(ValueProblem) {
-                try self.values[index].names?.add(word)
+                try self.values[index].names?.add(word, of: kind)
             } catch {
                 self.values[index].problem = error
             }
@@ -107,8 +107,8 @@ struct MergedSection: Sendable {
 
 extension NameList {
     /// Adds a name, with stars or not, as it stands in a list.
-    mutating func add(_ word: PlacedText) throws(ValueProblem) {
-        let (pattern, isNegated) = try Values.pattern(word)
+    mutating func add(_ word: PlacedText, of kind: NameKind) throws(ValueProblem) {
+        let (pattern, isNegated) = try Values.pattern(word, of: kind)
         if isNegated { self.except.append(pattern) } else { self.any.append(pattern) }
         guard !pattern.isLiteral, self.any.globCount + self.except.globCount > PolicyLimits.globs else { return }
         throw ValueProblem(

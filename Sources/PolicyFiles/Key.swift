@@ -13,11 +13,15 @@ struct Key<Target: Sendable>: Sendable {
     /// Whether a user's own files may have it: those make limits smaller and no more.
     let isForUsers: Bool
     let set: @Sendable (inout Target, [PlacedText]) throws(ValueProblem) -> Void
+    /// For a list of names, of which kind they are.
+    let names: NameKind?
     /// For a list of names, which were read when they came.
     let setNames: (@Sendable (inout Target, NameList) -> Void)?
 
     /// A list of names, with stars or not.
-    init(names name: String, _ help: String, set: @escaping @Sendable (inout Target, NameList) -> Void) {
+    init(
+        names name: String, of kind: NameKind, _ help: String, set: @escaping @Sendable (inout Target, NameList) -> Void
+    ) {
         self.name = name
         self.type = .names
         self.standard = ""
@@ -25,9 +29,10 @@ struct Key<Target: Sendable>: Sendable {
         self.isForUsers = true
         self.set = { (target, words) throws(ValueProblem) in
             var names = NameList()
-            for word in words { try names.add(word) }
+            for word in words { try names.add(word, of: kind) }
             set(&target, names)
         }
+        self.names = kind
         self.setNames = set
     }
 
@@ -41,6 +46,7 @@ struct Key<Target: Sendable>: Sendable {
         self.help = help
         self.isForUsers = isForUsers
         self.set = set
+        self.names = nil
         self.setNames = nil
     }
 }

@@ -9,9 +9,10 @@ extension Schema {
         ) { (target, words) throws(ValueProblem) in
             target.priority = try Values.number(words, -Limits.priority...Limits.priority)
         },
-        Key(names: "WhenApp", "App ids.") { $0.conditions.apps = $1 },
+        Key(names: "WhenApp", of: .app, "App ids.") { $0.conditions.apps = $1 },
         Key(
-            names: "WhenPreset", "Presets. A detector with a condition of its own has none, which only * matches."
+            names: "WhenPreset", of: .preset,
+            "Presets. A detector with a condition of its own has none, which only * matches."
         ) { $0.conditions.presets = $1 },
         Key(
             "WhenState", .words, "", "The app's state: foreground, inactive, background, suspended, dead.",

@@ -9,7 +9,7 @@ enum Schema {
         /// What follows the name in the header.
         var argument: String
         var help: String
-        var keys: [(name: String, type: ValueType, standard: String, help: String, isForUsers: Bool, areNames: Bool)]
+        var keys: [(name: String, type: ValueType, standard: String, help: String, isForUsers: Bool, names: NameKind?)]
     }
 
     static let sections: [Section] = [
@@ -40,7 +40,8 @@ enum Schema {
     struct KeyFacts: Sendable {
         var type: ValueType
         var isForUsers: Bool
-        var areNames: Bool
+        /// Of a list of names, of which kind they are.
+        var names: NameKind?
     }
 
     /// By section, then by key.
@@ -50,7 +51,7 @@ enum Schema {
                 section.name,
                 Dictionary(
                     uniqueKeysWithValues: section.keys.map {
-                        ($0.name, KeyFacts(type: $0.type, isForUsers: $0.isForUsers, areNames: $0.areNames))
+                        ($0.name, KeyFacts(type: $0.type, isForUsers: $0.isForUsers, names: $0.names))
                     })
             )
         })
@@ -69,8 +70,8 @@ enum Schema {
 
     private static func described<Target>(
         _ keys: [Key<Target>]
-    ) -> [(name: String, type: ValueType, standard: String, help: String, isForUsers: Bool, areNames: Bool)] {
-        keys.map { ($0.name, $0.type, $0.standard, $0.help, $0.isForUsers, $0.setNames != nil) }
+    ) -> [(name: String, type: ValueType, standard: String, help: String, isForUsers: Bool, names: NameKind?)] {
+        keys.map { ($0.name, $0.type, $0.standard, $0.help, $0.isForUsers, $0.names) }
     }
 
     private static let spans: ClosedRange<TimeSpan> = .zero...Limits.longestSpan

@@ -113,7 +113,7 @@ struct SectionMerging {
                 "the lists are too long", "policy-words-in-all", PolicyLimits.wordsInAll, at: assignment.value.place)
         }
         let count = self.sections[index].assign(
-            name, assignment.value, isList: key.type.isList, areNames: key.areNames)
+            name, assignment.value, isList: key.type.isList, names: key.names)
         if key.type.isList { self.words += count }
     }
 }

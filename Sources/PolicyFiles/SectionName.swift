@@ -62,9 +62,7 @@ struct SectionName: Hashable {
             _ = try Values.name(argument)
             return
         }
-        let isName =
-            argument.text == "*" || (!argument.text.utf8.contains(UInt8(ascii: "*")) && argument.text.utf8.count <= 255)
-        guard isName else {
+        guard argument.text == "*" || AppID.isValid(argument.text) else {
             throw ValueProblem(
                 place: argument.place, message: "expected an app id or '*', found '\(printable(argument.text))'",
                 advice: "name the app in full")

@@ -68,9 +68,10 @@ extension Values {
         return choices
     }
 
-    static func nameList(_ words: [PlacedText]) throws(ValueProblem) -> NameList {
-        var names = NameList()
-        for word in words { try names.add(word) }
-        return names
+    /// Ids of apps, with stars or not.
+    static func apps(_ words: [PlacedText]) throws(ValueProblem) -> NameList {
+        var apps = NameList()
+        for word in words { try apps.add(word, of: .app) }
+        return apps
     }
 }

@@ -38,13 +38,15 @@ enum Values {
         return word.text
     }
 
+    /// Whether a byte is a letter, a digit, `-`, `_` or `.`: names have no others.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || byte == 0x2D || byte == 0x5F
+            || byte == 0x2E
+    }
+
     /// The name of a group or rule.
     static func name(_ word: PlacedText) throws(ValueProblem) -> String {
-        let isPlain = word.text.utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || byte == 0x2D || byte == 0x5F
-                || byte == 0x2E
-        }
-        guard isPlain, !word.text.isEmpty, word.text.utf8.count <= 64 else {
+        guard word.text.utf8.allSatisfy(self.isPlain), !word.text.isEmpty, word.text.utf8.count <= 64 else {
             throw self.bad(word, "a name of at most 64 letters, digits, '-', '_' and '.'")
         }
         return word.text
@@ -255,13 +257,48 @@ enum Values {
     }
 
     /// A name, with stars or not, and whether a `!` stands before it.
-    static func pattern(_ word: PlacedText) throws(ValueProblem) -> (pattern: NamePattern, isNegated: Bool) {
+    ///
+    /// What no name can match is refused: a rule would pass over those who are meant, and nobody would be told.
+    static func pattern(
+        _ word: PlacedText, of kind: NameKind
+    ) throws(ValueProblem) -> (pattern: NamePattern, isNegated: Bool) {
         let isNegated = word.text.hasPrefix("!")
         let bare = isNegated ? word.from(1) : word
         guard !bare.text.isEmpty, bare.text.utf8.count <= 255 else {
             throw self.bad(word, "a name of at most 255 bytes")
         }
-        return (NamePattern(bare.text), isNegated)
+        if let odd = bare.text.utf8.firstIndex(where: { !self.isPlain($0) && $0 != UInt8(ascii: "*") }) {
+            let offset = bare.text.utf8.distance(from: bare.text.startIndex, to: odd)
+            throw ValueProblem(
+                place: bare.from(offset).place,
+                message: "no \(kind.noun) has '\(printable(String(bare.text.unicodeScalars[odd])))' in it, found "
+                    + "'\(printable(word.text))'",
+                advice: "write letters, digits, '-', '_' and '.', with '*' for any text, and spaces between names")
+        }
+        let pattern = NamePattern(bare.text)
+        if kind == .app, !self.canBeApp(pattern) { throw self.bad(bare, "an app id such as 'org.example.App'") }
+        return (pattern, isNegated)
+    }
+
+    /// Whether an app can have such a name.
+    private static func canBeApp(_ pattern: NamePattern) -> Bool {
+        if pattern.isLiteral { return AppID.isValid(pattern.text) }
+        // Whatever stands beside a star, this makes of it what an id can have there.
+        return AppID.isValid(
+            pattern.text.split(separator: "*", omittingEmptySubsequences: false).joined(separator: "a.a"))
+    }
+}
+
+/// What the names of a list are names of.
+enum NameKind: Sendable {
+    case app
+    case preset
+
+    fileprivate var noun: String {
+        switch self {
+        case .app: "app id"
+        case .preset: "preset"
+        }
     }
 }
 

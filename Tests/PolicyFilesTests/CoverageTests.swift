@@ -38,8 +38,8 @@ import Randomness
     @Test func whatTheLockChangesIsShown() throws {
         let coverage = try self.coverage(
             "[Rule a]\nThen=allow\nWhenState=background\nWhenLocked=no\n[Rule b]\nThen=allow\nWhenState=suspended\n"
-                + "WhenGrant=push\nDeliver=wake\n[App x]\nGrants=push\n[App y]\nGrants=audio")
-        #expect(coverage.tables.map(\.apps) == [["x", "any other app"], ["y"]])
+                + "WhenGrant=push\nDeliver=wake\n[App x.x]\nGrants=push\n[App y.y]\nGrants=audio")
+        #expect(coverage.tables.map(\.apps) == [["x.x", "any other app"], ["y.y"]])
         func rows(_ table: PolicyCoverage.Table) -> [String] {
             table.rows.map { row in
                 let words = PolicyCoverage.words(of: row.situation)
@@ -78,7 +78,7 @@ import Randomness
         var compared = 0
         for _ in 0..<8 {
             var text = "[Policy]\nDefault=\(pick(["allow", "deny"]))\n[Group g]\n"
-            if Bool.random(using: &generator) { text += "[App a]\nGrants=\(pick(["audio", "voip push"]))\n" }
+            if Bool.random(using: &generator) { text += "[App o.a]\nGrants=\(pick(["audio", "voip push"]))\n" }
             for index in 0..<Int.random(in: 1...6, using: &generator) {
                 let effect = pick(["allow", "deny"])
                 text += "[Rule r\(index)]\nThen=\(effect)\n"
@@ -86,7 +86,8 @@ import Randomness
                     text += pick(["", "Group=g\n"]) + pick(["", "Deliver=wake\n", "Deliver=store\n"])
                 }
                 for key in [
-                    "WhenApp=" + pick(["a", "b", "a*", "!b"]), "WhenPreset=" + pick(["p", "q", "p*", "!p", "*"]),
+                    "WhenApp=" + pick(["o.a", "o.b", "o.a*", "!o.b"]),
+                    "WhenPreset=" + pick(["p", "q", "p*", "!p", "*"]),
                     "WhenState=" + pick(["foreground", "!foreground", "background dead", "inactive suspended"]),
                     "WhenLocked=" + pick(["yes", "no"]), "WhenAssertion=" + pick(["yes", "no"]),
                     "WhenGrant=" + pick(["audio", "!audio", "voip"]), "WhenActivity=" + pick(["audio", "!*", "*"]),
@@ -94,7 +95,7 @@ import Randomness
                 ] where Int.random(in: 0..<4, using: &generator) == 0 { text += key + "\n" }
             }
             guard let policy = read(text).policy else { continue }
-            for app in ["a", "b", "c"] {
+            for app in ["o.a", "o.b", "o.c"] {
                 let id = AppID(app)
                 for table in PolicyCoverage(of: policy, apps: [id], presets: ["p", "q"]).tables {
                     for row in table.rows {

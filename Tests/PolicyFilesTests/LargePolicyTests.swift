@@ -65,7 +65,7 @@ import Testing
             (
                 "groups",
                 "[Group g]\n"
-                    + (0..<count / 3).map { "[Rule r\($0)]\nThen=allow\nWhenApp=a\($0)\nGroup=g\n" }.joined()
+                    + (0..<count / 3).map { "[Rule r\($0)]\nThen=allow\nWhenApp=a.b\($0)\nGroup=g\n" }.joined()
             ),
         ]
     }
@@ -122,7 +122,7 @@ import Testing
     /// A line goes on in the section that the step before was in.
     @Test func aSectionGoesOnOverSteps() throws {
         var text = "[Policy]\nDefault=allow\n[Rule r]\nThen=deny\n"
-        for index in 0..<1_000 { text += "# \(index)\n\nWhenApp=a\(index)\n" }
+        for index in 0..<1_000 { text += "# \(index)\n\nWhenApp=a.b\(index)\n" }
         let reading = read(text)
         #expect(reading.findings == [])
         #expect(reading.policy?.rules.first?.conditions.apps.any.count == 1_000)

@@ -15,9 +15,9 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
 @Suite struct LinterTests {
     @Test(arguments: [
         // Rules.
-        ("[Rule a]\nThen=allow\n[Rule b]\nThen=deny\nWhenApp=x", "E010 3:1"),
-        ("[Rule a]\nThen=allow\n[Rule b]\nThen=allow\nWhenApp=x", "W011 3:1"),
-        ("[Rule a]\nThen=allow\nStrength=1\nGroup=g\n[Rule b]\nThen=allow\nWhenApp=x\n[Group g]", "E010 5:1"),
+        ("[Rule a]\nThen=allow\n[Rule b]\nThen=deny\nWhenApp=x.x", "E010 3:1"),
+        ("[Rule a]\nThen=allow\n[Rule b]\nThen=allow\nWhenApp=x.x", "W011 3:1"),
+        ("[Rule a]\nThen=allow\nStrength=1\nGroup=g\n[Rule b]\nThen=allow\nWhenApp=x.x\n[Group g]", "E010 5:1"),
         ("[Rule a]\nThen=deny\nWhenLocked=yes\n[Rule b]\nThen=deny\nWhenLocked=no\n[Rule c]\nThen=allow", "E010 7:1"),
         (
             "[Rule a]\nThen=allow\nWhenApp=org.* !org.x\n[Rule b]\nThen=allow\nWhenApp=org.x\n[Rule c]\nThen=deny\n"
@@ -52,13 +52,13 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         ("[Group g]\nMode=exclusive\n[Rule a]\nThen=allow\nGroup=g", "W020 1:1"),
         (
             "[Group g]\nMode=exclusive\nSelect=strength recent\n[Rule a]\nThen=allow\nGroup=g\n[Rule b]\nThen=allow\n"
-                + "WhenApp=x\nPriority=1\nStrength=3\nGroup=g", "W030 1:1"
+                + "WhenApp=x.x\nPriority=1\nStrength=3\nGroup=g", "W030 1:1"
         ),
         ("[Group g]\nMode=exclusive\nSticky=yes", "W032 1:1"),
         ("[Group g]\nMode=exclusive\nSticky=yes\nLease=1s\nHysteresis=20", "W032 5:12"),
         (
             "[Group g]\nMode=exclusive\nAging=1/1 max 3\nSelect=strength recent\n[Rule a]\nThen=allow\nGroup=g\n"
-                + "[Rule b]\nThen=allow\nWhenApp=x\nPriority=1\nStrength=3\nGroup=g", "W033 3:7"
+                + "[Rule b]\nThen=allow\nWhenApp=x.x\nPriority=1\nStrength=3\nGroup=g", "W033 3:7"
         ),
         ("[Group g]\nMode=exclusive\nCommitWindow=600ms", "W035 3:14"),
         ("[Group g]\nMode=exclusive\nCommitWindow=400ms\n[Rule a]\nThen=allow\nGroup=g\nLifespan=500ms", "W035 3:14"),
@@ -76,22 +76,25 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         ("[Class a]\n[Group g]\n[Rule r]\nThen=allow\nGroup=g\nClass=a", "W015 6:7"),
         ("[Class a]\n[Rule r]\nThen=allow\nClass=a", "W015 4:7"),
         ("[Group g]\nMode=mixable\nSelect=recent", "W015 3:8"),
-        ("[Group g]\nMode=ordered\n[Rule a]\nThen=allow\nWhenApp=a b c d\nGroup=g", "E034 1:1"),
-        ("[Group g]\nMode=ordered\n[Rule a]\nThen=allow\nWhenApp=a b\nGroup=g\nLifespan=1s", "E034 7:10"),
+        ("[Group g]\nMode=ordered\n[Rule a]\nThen=allow\nWhenApp=a.a b.b c.c d.d\nGroup=g", "E034 1:1"),
+        ("[Group g]\nMode=ordered\n[Rule a]\nThen=allow\nWhenApp=a.a b.b\nGroup=g\nLifespan=1s", "E034 7:10"),
         // Delivery.
         ("[Rule a]\nThen=deny\nStrength=3", "W015 3:10"), ("[Rule a]\nThen=allow\nStrength=3", "W015 3:10"),
         ("[Rule a]\nThen=allow\nDeliver=wake", "E040 3:9"), ("[Rule a]\nThen=allow\nWhenState=dead", "W041 3:11"),
         (
             "[Rule a]\nThen=allow\nWhenPreset=shake*\nDurability=persistent\nLifespan=10min", "W042 5:10"
         ),
-        ("[Rule a]\nThen=allow\nWhenApp=x\nDeliver=wake", "W050 1:1"),
-        ("[Rule a]\nThen=allow\nWhenApp=x\nDeliver=wake", "W051 1:1"),
+        ("[Rule a]\nThen=allow\nWhenApp=x.x\nDeliver=wake", "W050 1:1"),
+        ("[Rule a]\nThen=allow\nWhenApp=x.x\nDeliver=wake", "W051 1:1"),
+        // Presets.
+        ("[Rule a]\nThen=deny\nWhenPreset=shake shaek.*", "W006 3:18"),
+        ("[Rule a]\nThen=allow\nWhenPreset=!Shake", "W006 3:13"),
         // Times.
         ("[Rule a]\nThen=allow\nWhenTime=02:30-06:00", "W070 3:10"),
         ("[Rule a]\nThen=allow\nWhenTime=Sat,Sun/22:00-02:15", "W070 3:10"),
         ("[Rule a]\nThen=allow\nWhenTime=Sun/02:00-03:00", "W070 3:10"),
         // Exceptions.
-        ("[Rule a]\nThen=deny\nWhenApp=x\nWhenState=foreground\n[Rule b]\nThen=allow", "I012 5:1"),
+        ("[Rule a]\nThen=deny\nWhenApp=x.x\nWhenState=foreground\n[Rule b]\nThen=allow", "I012 5:1"),
     ])
     func finds(_ text: String, _ expected: String) {
         #expect(lint(text).contains(expected), "\(PolicyLinter.check(read(text)))")
@@ -106,12 +109,14 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
             + "Priority=-1\nWhenIntensity=1g..3g",
         "[Rule a]\nThen=deny\nWhenTime=22:00-06:00\n[Rule b]\nThen=deny\nWhenTime=06:01-22:00\n[Rule c]\nPriority=-1\n"
             + "Then=allow\nWhenTime=Sun/05:00-13:00",
-        "[Rule a]\nThen=deny\nWhenApp=a*\nWhenPreset=p\n[Rule b]\nPriority=-1\nThen=allow\nWhenApp=a*\nWhenPreset=q",
+        "[Rule a]\nThen=deny\nWhenApp=a*\nWhenPreset=shake\n[Rule b]\nPriority=-1\nThen=allow\nWhenApp=a*\n"
+            + "WhenPreset=tilt",
+        "[Rule a]\nThen=allow\nWhenPreset=shake.* system.shake !location.*",
         "[Rule a]\nThen=allow\nWhenState=foreground\n[Rule b]\nThen=deny\nWhenState=background",
-        "[Rule a]\nThen=deny\nWhenApp=x\nWhenState=foreground\n[Rule b]\nPriority=-1\nThen=allow",
+        "[Rule a]\nThen=deny\nWhenApp=x.x\nWhenState=foreground\n[Rule b]\nPriority=-1\nThen=allow",
         "[Rule a]\nThen=allow\nWhenTime=02:00-06:00 Mon..Sat/02:30-06:00 Sun/23:00-03:00",
         "[Group g]\nMode=exclusive\nSelect=strength recent\n[Rule a]\nThen=allow\nGroup=g",
-        "[Group g]\nMode=ordered\nSelect=strength recent\n[Rule a]\nThen=allow\nWhenApp=a b c\nGroup=g",
+        "[Group g]\nMode=ordered\nSelect=strength recent\n[Rule a]\nThen=allow\nWhenApp=a.a b.b c.c\nGroup=g",
         // A queue is no circle, and an exception need not be the rule.
         "[Class a]\n[Class b]\n[Interaction a a]\nAction=delay\n[Interaction a b]\nAction=delay\n[Interaction b b]\n"
             + "Action=delay",
@@ -191,9 +196,9 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
     ])
     func whatIsToBeWokenCanBeStarted(_ states: String, _ canBeStarted: Bool, _ expected: [String]) {
         let policy =
-            "[Rule a]\nThen=allow\nWhenApp=x\nDeliver=wake\nWhenIdentity=unit\nWhenState=\(states)\n"
+            "[Rule a]\nThen=allow\nWhenApp=x.x\nDeliver=wake\nWhenIdentity=unit\nWhenState=\(states)\n"
             + "[App *]\nQuota=9/1min"
-        #expect(lint(policy, [PolicyLinter.InstalledApp(AppID("x"), canBeStarted: canBeStarted)]) == expected)
+        #expect(lint(policy, [PolicyLinter.InstalledApp(AppID("x.x"), canBeStarted: canBeStarted)]) == expected)
     }
 
     /// Without files apps are held against what the broker goes by then.
@@ -207,15 +212,15 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
 
     @Test func whatAnInstalledAppHearsIsTold() {
         let policy =
-            "[App a]\nGrants=audio\n[Rule f]\nWhenState=foreground\nThen=allow\n"
+            "[App a.a]\nGrants=audio\n[Rule f]\nWhenState=foreground\nThen=allow\n"
             + "[Rule b]\nWhenState=background\nWhenPreset=shake\nWhenActivity=*\nWhenIntensity=>2g\nThen=allow"
         let detectors = ["shake", "tilt", ""].map { DetectorFacts(name: "d", preset: $0) }
         let found = PolicyLinter.check(
-            read(policy), installed: [PolicyLinter.InstalledApp(AppID("a"), detectors: detectors)])
+            read(policy), installed: [PolicyLinter.InstalledApp(AppID("a.a"), detectors: detectors)])
         #expect(
             found.filter { $0.check == .coverage }.map(\.message) == [
-                "a hears shake when it is foreground; background with audio at work (by intensity)",
-                "a hears tilt, a condition of its own when it is foreground",
+                "a.a hears shake when it is foreground; background with audio at work (by intensity)",
+                "a.a hears tilt, a condition of its own when it is foreground",
             ])
     }
 
@@ -238,7 +243,7 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         for index in 0..<Int.random(in: 2...7, using: &generator) {
             text += "[Rule r\(index)]\nThen=\(pick(["allow", "deny"]))\n"
             for key in [
-                "WhenApp=" + pick(["a", "b", "a*", "* !a", "a* !ab", "!b", "ab b", "*b"]),
+                "WhenApp=" + pick(["o.a", "o.b", "o.a*", "* !o.a", "o.a* !o.ab", "!o.b", "o.ab o.b", "*b"]),
                 "WhenPreset=" + pick(["p", "q", "p*", "!p"]),
                 "WhenState=" + pick(["foreground", "!foreground", "background dead", "inactive suspended"]),
                 "WhenLocked=" + pick(["yes", "no"]), "WhenAssertion=" + pick(["yes", "no"]),
@@ -307,7 +312,7 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         var deciding: Set<Int> = []
         for app in ["a", "b", "ab", "ax", "axb", "x", "xb"] {
             for preset in ["p", "q", "px", "x"] {
-                let rules = policy.rulesTried(for: AppID(app), preset: preset)
+                let rules = policy.rulesTried(for: AppID("o.\(app)"), preset: preset)
                 for lines in holding {
                     var open: [Double] = [0.5, 1, 1.5, 2, 2.5, 3, 3.5]
                     for rule in rules where lines.contains(rule.place.line) {

@@ -111,8 +111,8 @@ func found(_ reading: PolicyReading) -> [String] {
         ("[Rule x]\nThen=allow\nWhenTime=25:00-26:00", "E003 3:10"),
         ("[Rule x]\nThen=allow\nWhenPower=battery<20", "E003 3:11"),
         ("[Rule x]\nThen=allow\nWhenPower=baterry", "E001 3:11"),
-        ("[App a]\nQuota=30/1min burst", "E003 2:7"), ("[App a]\nQuota=0/1min", "E003 2:7"),
-        ("[App a]\nQuota=30/0", "E003 2:10"), ("[App a]\nQueueBytes=9999999999999999MiB", "E003 2:12"),
+        ("[App a.b]\nQuota=30/1min burst", "E003 2:7"), ("[App a.b]\nQuota=0/1min", "E003 2:7"),
+        ("[App a.b]\nQuota=30/0", "E003 2:10"), ("[App a.b]\nQueueBytes=9999999999999999MiB", "E003 2:12"),
         ("[App a*]\nQuota=30/1min", "E003 1:6"), ("[Rule x]\nThen=allow\nGroup=shke\n[Group shake]", "E004 3:7"),
         ("[Group g]\nMode=mixed", "E001 2:6"), ("[Class music]\nMixable=maybe", "E003 2:9"),
         ("[Class a]\nInterrupts=a b", "E004 2:14"), ("[Class a]\nInterrupts=a a", "E002 2:14"),
@@ -137,6 +137,28 @@ func found(_ reading: PolicyReading) -> [String] {
         #expect(reading.policy == nil)
     }
 
+    /// A name that nobody can have would have a rule pass over those who are meant.
+    @Test(arguments: [
+        ("[Rule x]\nThen=allow\nWhenApp=!org.example.A,!org.example.B", "3:23"),
+        ("[Rule x]\nThen=allow\nWhenApp=!org.example.A\u{a0}!org.example.B", "3:23"),
+        ("[Rule x]\nThen=allow\nWhenApp=!\"org.example.A\"", "3:10"),
+        ("[Rule x]\nThen=deny\nWhenApp=org.ex\u{430}mple.A", "3:15"),
+        ("[Rule x]\nThen=deny\nWhenApp=org.example.A.", "3:9"), ("[Rule x]\nThen=deny\nWhenApp=org..*", "3:9"),
+        ("[Rule x]\nThen=deny\nWhenApp=!Music", "3:10"), ("[Rule x]\nThen=deny\nWhenApp=org.example.?", "3:21"),
+        ("[Rule x]\nThen=deny\nWhenApp=:1.4", "3:9"), ("[Rule x]\nThen=deny\nWhenApp=org.1*", "3:9"),
+        ("[Rule x]\nThen=deny\nWhenPreset=shake,tilt", "3:17"),
+        ("[App \"org.example.A\"]\nClips=no", "1:6"), ("[App org.example.A.]\nClips=no", "1:6"),
+        ("[App org.ex\u{430}mple.A]\nClips=no", "1:6"), ("[App Music]\nClips=no", "1:6"),
+    ])
+    func aNameThatNobodyCanHaveIsRefused(_ text: String, _ place: String) {
+        #expect(found(read(text)) == ["E003 \(place)"], "\(read(text).findings)")
+    }
+
+    @Test(arguments: ["*", "org.*", "*.Game", "o*", "*a*", "org.*.A", "org.example*", "_a.-b", "*1"])
+    func aNameThatSomebodyCanHaveIsTaken(_ name: String) {
+        #expect(read("[Rule x]\nThen=deny\nWhenApp=\(name)").findings == [])
+    }
+
     @Test func theNearestWordIsNamed() {
         let reading = read("[Rule x]\nThen=allow\nWhenStat=foreground")
         #expect(
@@ -149,7 +171,7 @@ func found(_ reading: PolicyReading) -> [String] {
         #expect(read("[App \(id)]\nGrants=audio").policy?.apps.keys.first == AppID(id))
         let names = String(repeating: "org.example.Name ", count: 200)
         #expect(read("[Rule x]\nThen=deny\nWhenApp=\(names)").policy?.rules.first?.conditions.apps.any.count == 200)
-        let reading = read("[Rule x]\nThen=deny\nWhenApp=\(String(repeating: "a ", count: 3_000))")
+        let reading = read("[Rule x]\nThen=deny\nWhenApp=\(String(repeating: "a.b ", count: 3_000))")
         #expect(found(reading) == ["E008 3:4095"])
     }
 
@@ -182,7 +204,7 @@ func found(_ reading: PolicyReading) -> [String] {
         ("[Group g]\nMode=exclusive", "E006 1:2"), ("[Class c]\nMixable=yes", "E006 1:2"),
         ("[Interaction a b]\nAction=delay", "E006 1:2"), ("[Rule x]\nThen=deny\nClass=c", "E006 3:1"),
         ("[Rule x]\nThen=allow", "E006 2:6"),
-        ("[Rule x]\nThen=deny\nGroup=g", "E006 3:1"), ("[App a]\nGrants=audio", "E006 2:1"),
+        ("[Rule x]\nThen=deny\nGroup=g", "E006 3:1"), ("[App a.b]\nGrants=audio", "E006 2:1"),
         ("[Policy]\nDefault=allow", "E006 2:9"),
     ])
     func usersMayOnlyTakeAway(_ text: String, _ expected: String) {
@@ -197,7 +219,7 @@ func found(_ reading: PolicyReading) -> [String] {
             Then=allow
             [App *]
             Quota=30/1min
-            [App a]
+            [App a.b]
             Quota=60/1min
             """
         let user = """
@@ -206,7 +228,7 @@ func found(_ reading: PolicyReading) -> [String] {
             [App *]
             Quota=40/1min
             Cooldown=1s
-            [App a]
+            [App a.b]
             QueueBytes=1KiB
             """
         let reading = PolicyReader.read([
@@ -215,7 +237,7 @@ func found(_ reading: PolicyReading) -> [String] {
         let policy = try #require(reading.policy)
         #expect(policy.rules.map(\.place.file) == ["u.conf", "s.conf"])
         #expect(policy.everyApp.quota?.count == 30)
-        let own = policy.settings(for: AppID("a"))
+        let own = policy.settings(for: AppID("a.b"))
         #expect(own.quota?.count == 40)
         #expect(own.cooldown == .seconds(1))
         #expect(own.queueBytes == 1_024)
@@ -224,7 +246,7 @@ func found(_ reading: PolicyReading) -> [String] {
     @Test func whatIsShownSaysTheSame() throws {
         let reading = read(
             "[Rule b]\nThen=allow\nWhenTime=Sat,Sun/22:00-06:00\nWhenPower=battery !battery<20%\n[Rule a]\nThen=deny\n"
-                + "WhenApp=a\nWhenApp=b !c\n[App *]\nQuota=30/1min burst 5")
+                + "WhenApp=a.a\nWhenApp=b.b !c.c\n[App *]\nQuota=30/1min burst 5")
         let again = read(PolicyText.show(reading))
         let (a, b) = (try #require(reading.policy), try #require(again.policy))
         #expect(a.rules.count == 2)
@@ -235,8 +257,8 @@ func found(_ reading: PolicyReading) -> [String] {
     /// Every key is shown with the lines that it comes from, which are not always where its section begins.
     @Test func whatIsShownSaysWhereItStands() {
         let reading = PolicyReader.read([
-            PolicyFile(name: "10-a.conf", "[Rule a]\nThen=allow\nWhenApp=x\n[Policy]\nDefault=deny\n"),
-            PolicyFile(name: "20-b.conf", "# again\n[Rule a]\nWhenApp=y z\nWhenApp=w\nThen=deny\n"),
+            PolicyFile(name: "10-a.conf", "[Rule a]\nThen=allow\nWhenApp=x.x\n[Policy]\nDefault=deny\n"),
+            PolicyFile(name: "20-b.conf", "# again\n[Rule a]\nWhenApp=y.y z.z\nWhenApp=w.w\nThen=deny\n"),
             PolicyFile(name: "u.conf", layer: .user, "[Rule u]\nThen=deny\n"),
         ])
         #expect(
@@ -251,7 +273,7 @@ func found(_ reading: PolicyReading) -> [String] {
                 # 20-b.conf:5
                 Then=deny
                 # 10-a.conf:3, 20-b.conf:3, 20-b.conf:4
-                WhenApp=x y z w
+                WhenApp=x.x y.y z.z w.w
 
                 # 10-a.conf:4
                 [Policy]
