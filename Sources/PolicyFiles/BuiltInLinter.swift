@@ -6,7 +6,7 @@ enum BuiltInLinter {
     static func check(_ reading: PolicyReading, _ policy: Policy) -> [Finding] {
         // Who says what holds where no rule does has thought of it.
         guard !reading.standsOnBuiltIn, policy.otherwise == .deny,
-            !reading.sections.contains(where: { $0.kind == "Policy" && $0["Default"] != nil })
+            !reading.sections.contains(where: { $0.layer == .system && $0.kind == "Policy" && $0["Default"] != nil })
         else { return [] }
         let anyApp = AppID(RuleIndex.witness(NamePattern("*")))
         let serves = policy.rulesTried(for: anyApp).contains {

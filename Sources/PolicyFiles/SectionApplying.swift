@@ -4,6 +4,8 @@ import Motion
 /// What sections mean, put together one after the other.
 struct SectionApplying {
     private var draft = PolicyDraft()
+    /// Whether a user denies what no rule matches, whatever the system says.
+    private var isDeniedByUser = false
     private var groups: [GroupConfiguration] = []
     private var classes: [SessionClass] = []
     private var interactions: [Interaction] = []
@@ -33,7 +35,7 @@ struct SectionApplying {
         let everyApp = Self.tightened(self.common, for: "*", merged, &findings)
         guard !findings.all.contains(where: { $0.severity == .error }) else { return nil }
         return PolicyBuilder(
-            otherwise: self.draft.otherwise, groups: self.groups, rules: self.rules,
+            otherwise: self.isDeniedByUser ? .deny : self.draft.otherwise, groups: self.groups, rules: self.rules,
             behind: self.rulesFromOutside, matrix: InteractionMatrix(self.classes, self.interactions), apps: self.apps,
             everyApp: everyApp)
     }
@@ -43,8 +45,11 @@ struct SectionApplying {
         let name = section.argument?.text ?? ""
         switch section.kind {
         case "Policy":
-            section.apply(Schema.policyKeys, to: &self.draft, &findings)
-            if section.layer == .user, self.draft.otherwise == .allow { Self.refuse(section, "Default", &findings) }
+            guard section.layer == .user else { return section.apply(Schema.policyKeys, to: &self.draft, &findings) }
+            var own = PolicyDraft()
+            section.apply(Schema.policyKeys, to: &own, &findings)
+            if own.otherwise == .allow { Self.refuse(section, "Default", &findings) }
+            self.isDeniedByUser = section["Default"] != nil
         case "Group":
             guard self.groups.count < PolicyLimits.groups else {
                 return findings.exceed(

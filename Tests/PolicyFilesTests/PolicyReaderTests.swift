@@ -243,6 +243,17 @@ func found(_ reading: PolicyReading) -> [String] {
         #expect(own.queueBytes == 1_024)
     }
 
+    /// What no rule matches a user may deny, whatever the administrator says of it.
+    @Test(arguments: [("allow", "Default=deny", Effect.deny), ("deny", "Default=deny", .deny), ("allow", "", .allow)])
+    func theStricterDefaultHolds(_ system: String, _ user: String, _ expected: Effect) throws {
+        let reading = PolicyReader.read([
+            PolicyFile(name: "s.conf", "[Policy]\nDefault=\(system)\n"),
+            PolicyFile(name: "u.conf", layer: .user, "[Policy]\n\(user)\n"),
+        ])
+        #expect(reading.findings == [])
+        #expect(try #require(reading.inForce).otherwise == expected)
+    }
+
     @Test func whatIsShownSaysTheSame() throws {
         let reading = read(
             "[Rule b]\nThen=allow\nWhenTime=Sat,Sun/22:00-06:00\nWhenPower=battery !battery<20%\n[Rule a]\nThen=deny\n"
