@@ -296,7 +296,7 @@ let package = Package(
         tests("LoopTests", ["Loop", "Randomness"]),
         tests("DaemonSupportTests", ["DaemonSupport", "Loop", "CLinux", "Motion", "Randomness"]),
         tests("DBusTests", ["DBus", "CDBus", "Loop", "Motion", "TestSupport", "Randomness"]),
-        tests("JostleClientTests", ["JostleClient", "DBus", "Motion"]),
+        tests("JostleClientTests", ["JostleClient", "DBus", "Loop", "Motion", "Protocol", "TestSupport"]),
         tests("ProtocolTests", ["Protocol", "DBus", "Motion"]),
         tests("TestSupportTests", ["TestSupport", "CTestSupport"]),
         tests("BusPolicyTests", ["TestSupport"]),

@@ -1,5 +1,6 @@
 import DBus
 import Loop
+import Motion
 import Protocol
 
 /// Keeps the way to the broker: the connection to the bus, whose the broker's name is, and our object there.
@@ -9,9 +10,9 @@ import Protocol
 final class BrokerLink {
     /// What becomes of the broker.
     enum Change {
-        /// It is gone, and our object with it. Until this is told, calls still go there.
-        case leaves
-        /// It is there, and knows nothing of us.
+        /// It is gone, and our object with it, if we had one. Until this is told, calls still go there.
+        case leaves(wasRegistered: Bool)
+        /// It is there, and knows nothing of us, or not all.
         case comes
     }
 
@@ -26,6 +27,9 @@ final class BrokerLink {
     private var isBrokerKnown = false
     /// Our object at the broker, once registered there.
     private var object: ObjectPath?
+    /// When a broker is asked again that did not answer, and what does so. A change of the owner ends both.
+    private var patience = RetryPatience()
+    private var timer: EventLoop.TimerID?
     private var forgeries: UInt64 = 0
 
     /// - Parameter app: the name to own on the bus, if it is not empty.
@@ -43,6 +47,8 @@ final class BrokerLink {
         self.connection.onReady = { [unowned self] in self.names.refresh() }
         self.connection.onLost = { [unowned self] in self.names.forgetAll() }
     }
+
+    deinit { self.loop.cancel(&self.timer) }
 
     // MARK: Who is there
 
@@ -74,22 +80,37 @@ final class BrokerLink {
     }
 
     private func brokerChanged(_ owner: String?) {
-        if self.broker != nil, self.object != nil { self.onChange(.leaves) }
+        if self.broker != nil { self.onChange(.leaves(wasRegistered: self.isRegistered)) }
         self.isBrokerKnown = true
         self.broker = owner
         self.object = nil
+        self.patience = RetryPatience()
+        self.loop.cancel(&self.timer)
         if owner != nil { self.onChange(.comes) }
+    }
+
+    /// Takes in why the broker did not do what it is told again. Only its own word is a refusal, which `then` is told. One that did
+    /// not answer, as when everybody comes at once, comes again later, unless it leaves before.
+    private func failed(_ error: BusError, _ then: (BusError?) -> Void) {
+        guard error.isBusMissing else { return then(error) }
+        self.patience.failed(at: Timestamp(microseconds: Clock.monotonic.now()))
+        self.loop.set(&self.timer, at: self.patience.nextTry?.microseconds) { [weak self] in self?.onChange(.comes) }
     }
 
     /// Registers, and waits until that is done.
     func register(_ registration: Registration) throws(BusError) {
         guard let broker else { throw .disconnected("the broker left") }
-        self.object = try Self.object(
+        let object = try Self.object(
             in: self.connection.callAndWait(
                 Self.root(of: broker), "Register", registration.app, registration.options))
+        // Another one may have come since this one answered.
+        if self.broker == broker { self.object = object }
     }
 
-    /// Registers; `then` is told what came of it, unless the broker is another one by then.
+    /// Whether the broker that is there has an object of ours.
+    var isRegistered: Bool { self.object != nil }
+
+    /// Registers again; `then` is told what the broker said, unless it is another one by then.
     func register(_ registration: Registration, then: @escaping (BusError?) -> Void) {
         guard let broker else { return }
         self.connection.call(Self.root(of: broker), "Register", registration.app, registration.options) {
@@ -98,7 +119,7 @@ final class BrokerLink {
             do throws(BusError) {
                 self.object = try Self.object(in: result.take())
             } catch {
-                return then(error)
+                return self.failed(error, then)
             }
             then(nil)
         }
@@ -115,7 +136,7 @@ final class BrokerLink {
     // MARK: Calls of our object
 
     /// Our object at the broker that is there now.
-    func target() throws(BusError) -> CallTarget {
+    private func target() throws(BusError) -> CallTarget {
         guard let broker, let object else { throw .disconnected("not registered with the broker") }
         return CallTarget(broker, object, InterfaceName.app.description)
     }
@@ -135,16 +156,17 @@ final class BrokerLink {
             .read(reply: Value.self)
     }
 
-    /// Calls a method whose answer says nothing but whether it was done.
-    func call<each Argument: WireValue>(
-        _ target: CallTarget, _ member: String, _ arguments: repeat each Argument,
-        then: @escaping (BusError?) -> Void
+    /// Tells the broker again what it was told before; `then` is told what it said, unless it is another one by then.
+    func tellAgain<each Argument: WireValue>(
+        _ member: String, _ arguments: repeat each Argument, then: @escaping (BusError?) -> Void
     ) {
-        self.connection.call(target, member, repeat each arguments) { result in
+        guard let target = try? self.target() else { return }
+        self.connection.call(target, member, repeat each arguments) { [weak self] result in
+            guard let self, self.broker == target.name else { return }
             do throws(BusError) {
                 _ = try result.take()
             } catch {
-                return then(error)
+                return self.failed(error, then)
             }
             then(nil)
         }

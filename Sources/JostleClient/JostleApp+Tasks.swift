@@ -16,7 +16,6 @@ extension JostleApp {
     /// Says that this app runs a task of this name. False: its app file does not name it, and the broker never will.
     public func registerTask(_ identifier: String) throws(JostleError) -> Bool {
         let value = try self.ask { (link) throws(BusError) in try link.property("TaskIdentifiers") }
-        self.registration.useTasks()
         guard case .array(_, let names) = value else { return false }
         return names.contains(.string(identifier))
     }
@@ -36,7 +35,6 @@ extension JostleApp {
         let inForce = try self.ask { (link) throws(BusError) in
             try link.ask("SubmitTask", identifier, kind.rawValue, options).read(reply: [String: Value].self)
         }
-        self.registration.useTasks()
         guard case .uint64(let earliest) = inForce[TaskKey.earliest] else { return 0 }
         return earliest
     }

@@ -126,6 +126,9 @@ public final class JostleApp {
             try self.link.open()
             guard try self.meetBroker(onMissing) else { return false }
             try self.link.register(self.registration)
+            self.registration.begin()
+            // Another broker came since the one that took us, and nobody was told yet.
+            if !self.link.isRegistered { self.registerAgain() }
             return true
         } catch {
             throw JostleError(error)
@@ -363,39 +366,39 @@ public final class JostleApp {
 
     private func brokerChanged(_ change: BrokerLink.Change) {
         switch change {
-        case .leaves: self.arrived(.broker(isThere: false))
+        case .leaves(let wasRegistered): if wasRegistered { self.arrived(.broker(isThere: false)) }
         case .comes: if self.registration.isNeeded { self.registerAgain() }
         }
     }
 
-    /// The broker came back and knows nothing of us.
+    /// The broker came back and knows nothing of us: it is told all of it, a call at a time.
     private func registerAgain() {
         self.link.register(self.registration) { [weak self] error in
-            guard let self else { return }
-            do throws(BusError) {
-                if let error { throw error }
-                let target = try self.link.target()
-                if self.registration.isSubscribed { self.subscribeAgain(target) }
-                self.addAgain(target, self.registration.batches[...])
-            } catch {
-                self.arrived(.refusal(JostleError(error)))
-            }
+            guard let self, self.isTaken(error) else { return }
+            self.subscribeAgain()
         }
     }
 
-    private func subscribeAgain(_ target: CallTarget) {
-        self.link.call(target, "Subscribe", Self.subscription(since: self.desk.lastAnswered)) { [weak self] error in
-            if let error { self?.arrived(.refusal(JostleError(error))) }
+    private func subscribeAgain() {
+        guard self.registration.isSubscribed else { return self.addAgain(self.registration.batches[...]) }
+        self.link.tellAgain("Subscribe", Self.subscription(since: self.desk.lastAnswered)) { [weak self] error in
+            guard let self, self.isTaken(error) else { return }
+            self.addAgain(self.registration.batches[...])
         }
     }
 
-    /// Adds the detectors that were there before, a call at a time.
-    private func addAgain(_ target: CallTarget, _ batches: ArraySlice<ArraySlice<DetectorRequest>>) {
+    /// Adds the detectors that were there before.
+    private func addAgain(_ batches: ArraySlice<ArraySlice<DetectorRequest>>) {
         guard let batch = batches.first else { return self.arrived(.broker(isThere: true)) }
-        self.link.call(target, "AddDetectors", batch.map(\.wire)) { [weak self] error in
-            guard let self else { return }
-            if let error { return self.arrived(.refusal(JostleError(error))) }
-            self.addAgain(target, batches.dropFirst())
+        self.link.tellAgain("AddDetectors", batch.map(\.wire)) { [weak self] error in
+            guard let self, self.isTaken(error) else { return }
+            self.addAgain(batches.dropFirst())
         }
+    }
+
+    /// Whether the broker took what it was told again.
+    private func isTaken(_ error: BusError?) -> Bool {
+        if let error { self.arrived(.refusal(JostleError(error))) }
+        return error == nil
     }
 }

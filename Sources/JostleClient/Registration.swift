@@ -10,9 +10,10 @@ struct Registration {
     var isDurable = false
     /// Whether the app asked for what is kept for it.
     private(set) var isSubscribed = false
+    /// The app was registered, so the next broker is to know it, too: also without detectors it may wait for what is kept, to be
+    /// launched or to be given tasks.
+    private(set) var isNeeded = false
     private var detectors: [Detector] = []
-    /// We run tasks, which is reason enough to register again.
-    private var hasTasks = false
 
     init(app: String) { self.app = app }
 
@@ -27,11 +28,11 @@ struct Registration {
     /// What it says besides the app's name.
     var options: [String: Value] { self.isDurable ? [RegisterOptions.durable: .boolean(true)] : [:] }
 
-    /// There is something that only a broker that knows us does.
-    var isNeeded: Bool { !self.detectors.isEmpty || self.hasTasks }
-
     /// All detectors, split into calls.
     var batches: [ArraySlice<DetectorRequest>] { DetectorBatch.split(self.detectors.map(\.request)) }
+
+    /// A broker took the app.
+    mutating func begin() { self.isNeeded = true }
 
     /// Takes in detectors that the broker took; one of the same name is replaced.
     mutating func add(_ detectors: [Detector]) {
@@ -47,7 +48,4 @@ struct Registration {
 
     /// The app asked for what is kept for it.
     mutating func subscribe() { self.isSubscribed = true }
-
-    /// The app runs tasks.
-    mutating func useTasks() { self.hasTasks = true }
 }

@@ -9,17 +9,24 @@ import Testing
 
     @Test func whatIsAskedForAgain() {
         var registration = Registration(app: "org.example.App")
-        #expect(!registration.isNeeded && registration.batches.isEmpty)
+        #expect(registration.batches.isEmpty)
         registration.add([self.detector("a"), self.detector("b")])
         registration.add([self.detector("a", "tap"), self.detector("c")])
-        #expect(registration.isNeeded)
         #expect(registration.batches.map { $0.map(\.name) } == [["b", "a", "c"]])
         #expect(registration.batches[0].map { $0.options["preset"] } == [.text("shake"), .text("tap"), .text("shake")])
         registration.remove(["a", "b", "nobody"])
         registration.remove(["c"])
+        #expect(registration.batches.isEmpty)
+    }
+
+    /// Whatever it asked for: to be called is reason enough.
+    @Test func whoWasRegisteredIsToBeAgain() {
+        var registration = Registration(app: "org.example.App")
+        registration.add([self.detector("a")])
         #expect(!registration.isNeeded)
-        registration.useTasks()
-        #expect(registration.isNeeded && registration.batches.isEmpty)
+        registration.begin()
+        registration.remove(["a"])
+        #expect(registration.isNeeded)
     }
 
     @Test func manyDetectorsTakeSeveralCalls() {

@@ -1,5 +1,3 @@
-package import Motion
-
 /// When what came to nothing is tried again: after a second, after two more, and so on up to a minute.
 package struct RetryPatience: Equatable, Sendable {
     package static let first = TimeSpan.seconds(1)

@@ -1,0 +1,124 @@
+import DBus
+import Loop
+import TestSupport
+import Testing
+
+@testable import JostleClient
+
+/// What an app does when its broker leaves and another comes.
+@Suite(.serialized) struct ReturnTests {
+    /// A bus, an app on it, and the broker that is there now.
+    private final class Scene {
+        let bus: PrivateBus
+        let loop: EventLoop
+        let app: JostleApp
+        private(set) var broker: BrokerDouble
+        /// What the app was told.
+        private(set) var changes: [Bool] = []
+        private(set) var refusals: [JostleError] = []
+        private(set) var events: [MotionEvent] = []
+
+        /// Connects the app.
+        init() throws {
+            self.bus = try PrivateBus()
+            self.loop = try EventLoop()
+            self.broker = try BrokerDouble(on: self.bus, self.loop)
+            self.app = JostleApp(app: "org.example.App", on: .address(self.bus.address), loop: self.loop)
+            self.app.onBrokerChange = { [unowned self] in self.changes.append($0) }
+            self.app.onRefusal = { [unowned self] in self.refusals.append($0) }
+            self.app.onEvent = { [unowned self] in self.events.append($0) }
+            try self.app.connect()
+        }
+
+        deinit {
+            self.broker.leave()
+            self.bus.stop()
+        }
+
+        /// Runs the loop until something is so.
+        func until(_ what: String, _ isDone: () -> Bool) throws {
+            let deadline = ContinuousClock.now + .seconds(30)
+            while !isDone() {
+                guard ContinuousClock.now < deadline else { throw Failure("\(what) did not come to pass") }
+                try self.loop.runOnce(timeout: 50_000)
+            }
+        }
+
+        /// The broker leaves, and the app knows.
+        func leave() throws {
+            let told = self.changes.count
+            self.broker.leave()
+            try self.until("the app hears that the broker left") { self.changes.count > told }
+        }
+
+        /// Another broker comes, which answers the next call of each of these methods with an error.
+        func comeBack(_ errors: [String: BusError] = [:]) throws {
+            self.broker = try BrokerDouble(on: self.bus, self.loop)
+            self.broker.errors = errors
+        }
+
+        func untilItIsBack() throws { try self.until("the app hears of its broker") { self.changes.last == true } }
+
+        /// The broker that is there begins a task, and the app has it.
+        func begin(_ task: String) throws {
+            var isTaken: Bool?
+            self.broker.run(task) { isTaken = $0 }
+            try self.until("the app takes the task") { isTaken != nil }
+            #expect(isTaken == true)
+        }
+    }
+
+    // MARK: It is told again
+
+    /// Nothing that the bus or the clock says is a word of the broker's.
+    @Test(arguments: zip(0..<3, [BusError.noReply("late"), .disconnected("left"), .noReply("late")]))
+    func aBrokerThatDoesNotAnswerIsAskedAgain(_ place: Int, _ error: BusError) throws {
+        let scene = try Scene()
+        try scene.app.subscribe()
+        try scene.app.add([Detector("jolt", preset: "shake")])
+        try scene.leave()
+        try scene.comeBack([["Register", "Subscribe", "AddDetectors"][place]: error])
+        try scene.untilItIsBack()
+        let all = ["Register", "Subscribe", "AddDetectors jolt"]
+        #expect(scene.broker.calls == Array(all[...place]) + all)
+        #expect(scene.changes == [false, true] && scene.refusals.isEmpty)
+    }
+
+    @Test func onlyTheBrokersOwnWordIsARefusal() throws {
+        let scene = try Scene()
+        try scene.app.add([Detector("jolt", preset: "shake")])
+        try scene.leave()
+        try scene.comeBack(["AddDetectors": .limitsExceeded("enough")])
+        try scene.until("the app hears the refusal") { !scene.refusals.isEmpty }
+        #expect(scene.refusals.map(\.kind) == [.refused] && scene.changes == [false])
+        #expect(scene.broker.calls == ["Register", "AddDetectors jolt"])
+    }
+
+    /// One that left without an answer is not waited for, and the next one is asked once.
+    @Test func whoLeavesIsNotAskedAgain() throws {
+        let scene = try Scene()
+        try scene.leave()
+        try scene.comeBack(["Register": .noReply("late")])
+        try scene.until("the app asks") { !scene.broker.calls.isEmpty }
+        scene.broker.leave()
+        try scene.comeBack()
+        try scene.untilItIsBack()
+        // Later than the app would have asked the one that left.
+        var isOver = false
+        scene.loop.once(after: 1_100_000) { isOver = true }
+        try scene.until("the time is over") { isOver }
+        try scene.app.subscribe()
+        #expect(scene.broker.calls == ["Register", "Subscribe"])
+        #expect(scene.changes == [false, true] && scene.refusals.isEmpty)
+    }
+
+    /// It may wait for what is kept for it, to be launched, or for what it registered for good.
+    @Test func anAppWithoutDetectorsRegistersAgain() throws {
+        let scene = try Scene()
+        try scene.leave()
+        try scene.comeBack()
+        try scene.untilItIsBack()
+        #expect(scene.broker.calls == ["Register"])
+        #expect(scene.changes == [false, true])
+    }
+}
