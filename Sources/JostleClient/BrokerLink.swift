@@ -172,11 +172,10 @@ final class BrokerLink {
         }
     }
 
-    /// Calls a method of our object that has no answer. False: we are not registered.
-    func tell<each Argument: WireValue>(_ member: String, _ arguments: repeat each Argument) -> Bool {
-        guard let target = try? self.target() else { return false }
+    /// Calls a method of our object that has no answer; nobody, while we are not registered.
+    func tell<each Argument: WireValue>(_ member: String, _ arguments: repeat each Argument) {
+        guard let target = try? self.target() else { return }
         self.connection.tell(target, member, repeat each arguments)
-        return true
     }
 
     // MARK: What the broker says

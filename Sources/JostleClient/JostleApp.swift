@@ -276,7 +276,9 @@ public final class JostleApp {
 
     private func answer(_ event: MotionEvent, _ answer: String) {
         self.desk.close(event)
-        if self.link.tell("Ack", event.sequence, event.epoch, answer, noOptions) { self.desk.remember(event.name) }
+        // Without a broker it is kept in mind: the next one is told in Subscribe, or when it sends a copy.
+        self.desk.remember(event.name)
+        self.link.tell("Ack", event.sequence, event.epoch, answer, noOptions)
     }
 
     /// The events from now on, in place of `onEvent`.

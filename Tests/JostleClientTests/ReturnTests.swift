@@ -121,4 +121,23 @@ import Testing
         #expect(scene.broker.calls == ["Register"])
         #expect(scene.changes == [false, true])
     }
+
+    // MARK: What it was done with meanwhile
+
+    @Test func whatWasAnsweredWithoutABrokerIsDone() throws {
+        let scene = try Scene()
+        scene.app.answersByItself = false
+        try scene.app.subscribe()
+        scene.broker.send(1)
+        try scene.until("the event is there") { !scene.events.isEmpty }
+        try scene.leave()
+        scene.app.acknowledge(scene.events[0])
+        try scene.comeBack()
+        try scene.untilItIsBack()
+        #expect(scene.broker.calls == ["Register", "Subscribe since 1"])
+        scene.app.answersByItself = true
+        scene.broker.send(1, isRedelivered: true)
+        try scene.until("the copy is answered") { scene.broker.calls.last == "Ack 1" }
+        #expect(scene.events.map(\.sequence) == [1])
+    }
 }
