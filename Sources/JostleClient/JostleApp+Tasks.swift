@@ -56,17 +56,17 @@ extension JostleApp {
     }
 
     /// Says that the task that is under way is done, or was broken off. False: too late, its time was over, or the broker that
-    /// had begun it is gone.
+    /// had begun it is gone or does not answer. The next one is told only if it began the same again and that is done.
     @discardableResult
     public func finishTask(success: Bool) throws(JostleError) -> Bool {
-        self.tasks.finish()
+        let ended = self.tasks.underWay
+        guard let result = self.tasks.finish(success: success), let task = ended else { return false }
         do throws(JostleError) {
-            let result = (success ? TaskResult.done : .cancelled).rawValue
-            let options: [String: Value] = self.tasks.last.map { [TaskKey.task: .string($0)] } ?? noOptions
-            _ = try self.ask { (link) throws(BusError) in _ = try link.ask("TaskDone", result, options) }
+            let options: [String: Value] = [TaskKey.task: .string(task)]
+            _ = try self.ask { (link) throws(BusError) in _ = try link.ask("TaskDone", result.rawValue, options) }
             return true
         } catch {
-            guard error.name == "org.jostle.Error.NotFound" else { throw error }
+            guard error.name == "org.jostle.Error.NotFound" || error.kind == .noService else { throw error }
             return false
         }
     }

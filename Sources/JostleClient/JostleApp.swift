@@ -368,7 +368,9 @@ public final class JostleApp {
 
     private func brokerChanged(_ change: BrokerLink.Change) {
         switch change {
-        case .leaves(let wasRegistered): if wasRegistered { self.arrived(.broker(isThere: false)) }
+        case .leaves(let wasRegistered):
+            self.tasks.brokerLeaves()
+            if wasRegistered { self.arrived(.broker(isThere: false)) }
         case .comes: if self.registration.isNeeded { self.registerAgain() }
         }
     }

@@ -88,7 +88,7 @@ enum TaskBenchmark {
                     case .launch(let owner, _): self.tasks.up(owner, at: now, self.settings, into: &effects)
                     case .run(let owner, _):
                         begun += 1
-                        _ = self.tasks.done(true, of: owner, at: now, self.settings, into: &effects)
+                        _ = self.tasks.done(nil, true, of: owner, at: now, self.settings, into: &effects)
                     case .forget, .terminated, .expiring, .ended, .silent, .rests: break
                     }
                 }

@@ -1,3 +1,4 @@
+import Protocol
 import Testing
 
 @testable import JostleClient
@@ -7,45 +8,86 @@ import Testing
         JostleApp.RunningTask(identifier: name, attempt: 1, deadline: 0)
     }
 
-    @Test func tasksComeInOrder() {
+    @Test func theLastThatWasBegunIsUnderWay() {
         var tasks = BegunTasks()
         #expect(tasks.next() == nil)
         tasks.begin(self.task("a"))
+        // The time of the first is over: the broker has one under way.
         tasks.begin(self.task("b"))
-        #expect(tasks.next() == self.task("a"))
-        #expect(!tasks.isEmpty)
         #expect(tasks.next() == self.task("b"))
-        #expect(tasks.isEmpty)
+        #expect(tasks.isEmpty && tasks.underWay == "b")
+        #expect(tasks.finish(success: true) == .done)
+        // It is over.
+        #expect(tasks.finish(success: true) == nil)
     }
 
-    /// What is said to be done is the one that was handed out, and not the one that was begun since.
-    @Test func theLastOneIsTheOneThatWasHandedOut() {
+    @Test func whatIsUnderWayExpires() {
         var tasks = BegunTasks()
         tasks.begin(self.task("a"))
-        #expect(tasks.last == nil)
-        _ = tasks.next()
-        tasks.begin(self.task("b"))
-        tasks.finish()
-        #expect(tasks.last == "a")
-        _ = tasks.next()
-        #expect(tasks.last == "b")
-    }
-
-    @Test func onlyTheTaskUnderWayExpires() {
-        var tasks = BegunTasks()
-        tasks.begin(self.task("a"))
-        tasks.begin(self.task("b"))
         _ = tasks.next()
         tasks.expire()
         #expect(tasks.isExpiring)
-        tasks.finish()
-        #expect(!tasks.isExpiring)
-        tasks.expire()
-        _ = tasks.next()
-        #expect(!tasks.isExpiring)
-        tasks.expire()
         // Nothing is begun: what is under way goes on.
         #expect(tasks.next() == nil)
         #expect(tasks.isExpiring)
+        #expect(tasks.finish(success: false) == .cancelled)
+        #expect(!tasks.isExpiring)
+        tasks.begin(self.task("b"))
+        _ = tasks.next()
+        #expect(!tasks.isExpiring)
+    }
+
+    /// Of its time nothing is left when the app comes to it.
+    @Test func whatWaitsExpiresToo() {
+        var tasks = BegunTasks()
+        tasks.begin(self.task("a"))
+        _ = tasks.next()
+        tasks.begin(self.task("b"))
+        #expect(!tasks.isExpiring)
+        tasks.expire()
+        #expect(tasks.isExpiring)
+        #expect(tasks.finish(success: false) == nil)
+        #expect(tasks.next() == self.task("b"))
+        #expect(tasks.isExpiring)
+        #expect(tasks.finish(success: false) == .cancelled)
+    }
+
+    /// The broker would take it for the one that it began last.
+    @Test func nothingIsSaidOfOneThatAnotherFollowed() {
+        for isDone in [true, false] {
+            var tasks = BegunTasks()
+            tasks.begin(self.task("a"))
+            _ = tasks.next()
+            tasks.begin(self.task("b"))
+            #expect(tasks.finish(success: isDone) == nil)
+            #expect(tasks.next() == self.task("b"))
+            #expect(tasks.finish(success: isDone) == (isDone ? .done : .cancelled))
+        }
+    }
+
+    @Test func whatIsDoneIsNotBegunAgain() {
+        var tasks = BegunTasks()
+        tasks.begin(self.task("a"))
+        _ = tasks.next()
+        tasks.begin(self.task("a"))
+        #expect(tasks.finish(success: true) == .done)
+        #expect(tasks.isEmpty)
+        // What was broken off is.
+        tasks.begin(self.task("a"))
+        _ = tasks.next()
+        tasks.begin(self.task("a"))
+        #expect(tasks.finish(success: false) == nil)
+        #expect(tasks.next() == self.task("a"))
+    }
+
+    @Test func whatABrokerBeganEndsWithIt() {
+        var tasks = BegunTasks()
+        tasks.begin(self.task("a"))
+        tasks.brokerLeaves()
+        #expect(tasks.isEmpty)
+        tasks.begin(self.task("b"))
+        _ = tasks.next()
+        tasks.brokerLeaves()
+        #expect(tasks.finish(success: true) == nil)
     }
 }

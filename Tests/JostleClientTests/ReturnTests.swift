@@ -140,4 +140,43 @@ import Testing
         try scene.until("the copy is answered") { scene.broker.calls.last == "Ack 1" }
         #expect(scene.events.map(\.sequence) == [1])
     }
+
+    // MARK: A task that it was at
+
+    @Test func aTaskIsNotEndedWithoutABroker() throws {
+        let scene = try Scene()
+        try scene.begin("refresh")
+        #expect(try scene.app.nextTask()?.identifier == "refresh")
+        try scene.leave()
+        let isInTime = try scene.app.finishTask(success: true)
+        #expect(!isInTime)
+    }
+
+    /// `TaskDone` says of no task which it is.
+    @Test func whatOutlivedItsBrokerIsNotTakenForAnother() throws {
+        let scene = try Scene()
+        try scene.begin("refresh")
+        #expect(try scene.app.nextTask()?.identifier == "refresh")
+        try scene.leave()
+        try scene.comeBack()
+        try scene.untilItIsBack()
+        try scene.begin("tidy-up")
+        let isRefreshInTime = try scene.app.finishTask(success: true)
+        #expect(!isRefreshInTime && scene.broker.calls == ["Register"])
+        #expect(try scene.app.nextTask()?.identifier == "tidy-up")
+        let isInTime = try scene.app.finishTask(success: false)
+        #expect(isInTime && scene.broker.calls == ["Register", "TaskDone cancelled"])
+    }
+
+    @Test func whatIsDoneIsDoneForTheBrokerThatBeganItAgain() throws {
+        let scene = try Scene()
+        try scene.begin("refresh")
+        #expect(try scene.app.nextTask()?.identifier == "refresh")
+        try scene.leave()
+        try scene.comeBack()
+        try scene.untilItIsBack()
+        try scene.begin("refresh")
+        let isInTime = try scene.app.finishTask(success: true)
+        #expect(isInTime && scene.broker.calls == ["Register", "TaskDone done"])
+    }
 }
