@@ -29,14 +29,13 @@ enum Readiness {
 
     /// Returns when it is readable, or when the task is cancelled.
     static func wait(for descriptor: Int32) async throws(JostleError) {
-        var ends: [Int32] = [-1, -1]
-        // SAFETY: two descriptors, as `pipe` fills in.
-        guard unsafe pipe(&ends) == 0 else { throw Self.failed("no descriptor is left") }
-        let (reading, writing) = (ends[0], ends[1])
-        defer {
-            close(reading)
-            close(writing)
+        let stop: Pipe
+        do throws(SystemError) {
+            stop = try Pipe(isBlocking: true)
+        } catch {
+            throw Self.failed("no descriptor is left")
         }
+        let (reading, writing) = (stop.reader.raw, stop.writer.raw)
         var isStarted = true
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
