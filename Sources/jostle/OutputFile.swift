@@ -6,7 +6,8 @@ import Motion
 /// A file that is written from start to end; `-` is standard output.
 ///
 /// What is there under its name stays whole until `takeName`: a new file is written beside it, and nothing is left of that one
-/// when something fails before. What cannot be replaced, such as a pipe or a device, is written to at once.
+/// when something fails before. What cannot be replaced is written to at once: a pipe, a device, or a file in a directory that
+/// lets none be made.
 final class OutputFile {
     private let path: String
     private let descriptor: Int32
@@ -22,13 +23,13 @@ final class OutputFile {
         }
         let there = fileStatus(path)
         if Self.isStream(path, there) {
-            self.descriptor = try Self.descriptor(of: path, O_TRUNC, isPrivate ? 0o600 : 0o666, for: path)
+            self.descriptor = try Self.descriptor(of: path, isPrivate ? 0o600 : 0o666)
             return
         }
         // A directory lets a file be replaced that may not be written.
         // SAFETY: the path is a NUL-terminated string for the time of the call.
         guard unsafe there == nil || access(path, W_OK) == 0 else {
-            throw CommandFailure(.no, "cannot write \(path): \(SystemError.last("access"))")
+            throw Self.failure(path, SystemError.last("access"))
         }
         let directory = path.utf8.lastIndex(of: UInt8(ascii: "/")).map {
             String(decoding: path.utf8[...$0], as: UTF8.self)
@@ -38,13 +39,16 @@ final class OutputFile {
         let temporary = (directory ?? "") + ".jostle-\(number)"
         // Who could not read the one that is there cannot read the new one either.
         let mode = isPrivate ? 0o600 : (there?.st_mode ?? 0o666) & 0o666
-        do throws(CommandFailure) {
-            self.descriptor = try Self.descriptor(of: temporary, O_EXCL | O_NOFOLLOW, mode, for: path)
+        do throws(SystemError) {
+            self.descriptor = try Self.open(temporary, O_EXCL | O_NOFOLLOW, mode)
             self.temporary = temporary
         } catch {
-            // Where nothing new can be made, what is there can be written nevertheless; but others may be able to read that.
-            guard there != nil, !isPrivate else { throw error }
-            self.descriptor = try Self.descriptor(of: path, O_TRUNC, mode, for: path)
+            // Where nothing new may be made, what is there can be written nevertheless; but others may be able to read that. Where
+            // there is only no room for it, there would be none for what is written either, and what is there would be lost.
+            guard there != nil, !isPrivate, [EACCES, EPERM, EROFS].contains(error.code) else {
+                throw Self.failure(path, error)
+            }
+            self.descriptor = try Self.descriptor(of: path, mode)
         }
     }
 
@@ -60,13 +64,24 @@ final class OutputFile {
         return ["/dev/", "/proc/"].contains { path.hasPrefix($0) } && !path.hasPrefix("/dev/shm/")
     }
 
-    private static func descriptor(
-        of path: String, _ flags: Int32, _ mode: mode_t, for name: String
-    ) throws(CommandFailure) -> Int32 {
+    /// What is there under a name, emptied.
+    private static func descriptor(of path: String, _ mode: mode_t) throws(CommandFailure) -> Int32 {
+        do throws(SystemError) {
+            return try Self.open(path, O_TRUNC, mode)
+        } catch {
+            throw Self.failure(path, error)
+        }
+    }
+
+    private static func open(_ path: String, _ flags: Int32, _ mode: mode_t) throws(SystemError) -> Int32 {
         // SAFETY: the path is a NUL-terminated string for the time of the call.
-        let opened = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode)
-        guard opened >= 0 else { throw CommandFailure(.no, "cannot write \(name): \(SystemError.last("open"))") }
+        let opened = unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode)
+        guard opened >= 0 else { throw SystemError.last("open") }
         return opened
+    }
+
+    private static func failure(_ path: String, _ error: SystemError) -> CommandFailure {
+        CommandFailure(.no, "cannot write \(path): \(error)")
     }
 
     func write(_ bytes: [UInt8]) throws(SystemError) {
@@ -78,7 +93,7 @@ final class OutputFile {
         guard let temporary = self.temporary else { return }
         // SAFETY: both paths are NUL-terminated strings for the time of the call.
         guard unsafe rename(temporary, self.path) == 0 else {
-            throw CommandFailure(.no, "cannot write \(self.path): \(SystemError.last("rename"))")
+            throw Self.failure(self.path, SystemError.last("rename"))
         }
         self.temporary = nil
     }

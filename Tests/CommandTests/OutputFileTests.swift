@@ -76,6 +76,39 @@ import Testing
         #expect(try place.names() == ["x.csv"] && place.text("x.csv") == "old")
     }
 
+    /// As where there is no room for another file. Here it is the name of the new one that has none: it is longer than that of the
+    /// one that is there, and with it the path is longer than paths may be.
+    @Test func whereNoneCanBeMadeBesideWhatIsThereStays() throws {
+        let place = try Place()
+        var names: [String] = []
+        while place.path.utf8.count + (names.count + 1) * 201 + 10 < Int(PATH_MAX) {
+            names.append(String(repeating: "d", count: 200))
+        }
+        let room = Int(PATH_MAX) - 10 - place.path.utf8.count - names.count * 201
+        if room > 1 { names.append(String(repeating: "e", count: room - 1)) }
+        let directory = names.joined(separator: "/")
+        try FileManager.default.createDirectory(atPath: place.file(directory), withIntermediateDirectories: true)
+        try place.write("old", "\(directory)/x.csv")
+        let failure = #expect(throws: CommandFailure.self) {
+            try OutputFile.write(Array("new".utf8), to: place.file("\(directory)/x.csv"))
+        }
+        #expect(failure?.code == .no)
+        #expect(try place.text("\(directory)/x.csv") == "old")
+    }
+
+    /// A directory that lets nothing new be made, as one of others' does: what is there is written in its place.
+    @Test func whereNoneMayBeMadeBesideWhatIsThereIsWritten() throws {
+        let place = try Place()
+        try place.write("old", "x.csv", mode: 0o666)
+        try #require(chmod(place.path, 0o555) == 0)
+        // Root may write everywhere, unless it gives that up.
+        let tool = geteuid() == 0 ? ["setpriv", "--bounding-set=-dac_override", "--"] : []
+        let made = try Tool.run(tool + [Programs.path(of: "jostle"), "make", "rest 1s", place.file("x.csv")])
+        try #require(chmod(place.path, 0o755) == 0)
+        #expect(made.status == 0, "\(made)")
+        #expect(try place.names() == ["x.csv"] && place.text("x.csv").hasPrefix("#"))
+    }
+
     @Test func whatIsPrivateIsItsOwnersAlone() throws {
         let place = try Place()
         try place.write("old", "open", mode: 0o666)
