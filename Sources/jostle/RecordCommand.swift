@@ -39,8 +39,7 @@ struct RecordCommand {
         var failure: CommandFailure?
         let reader = SampleReader(service, [(object, sensor.channels.count)])
         reader.onSamples = { _, first, times, values in
-            if let expected = tally.expected, first > expected { tally.missed += first - expected }
-            tally.expected = first &+ UInt64(times.count)
+            tally.hear(first, times.count)
             for index in times.indices {
                 let time = Timestamp(microseconds: times[index])
                 let start = tally.start ?? time
@@ -79,11 +78,21 @@ struct RecordCommand {
                 + (tally.missed > 0 ? ", \(tally.missed) missed" : ""))
     }
 
-    private struct Tally {
+    struct Tally {
         var rows = 0
-        var missed: UInt64 = 0
-        var expected: UInt64?
+        /// Samples that the reader had and we did not get.
+        private(set) var missed: UInt64 = 0
+        private var expected: UInt64?
         var start: Timestamp?
+
+        /// So many samples came, from this number on, which is whatever the reader says.
+        mutating func hear(_ first: UInt64, _ count: Int) {
+            if let expected = self.expected, first > expected {
+                let (sum, isTooMany) = self.missed.addingReportingOverflow(first - expected)
+                self.missed = isTooMany ? .max : sum
+            }
+            self.expected = first &+ UInt64(count)
+        }
     }
 }
 
