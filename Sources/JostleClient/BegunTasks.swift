@@ -1,3 +1,4 @@
+import DBus
 import Protocol
 
 /// Keeps the task that the broker has begun until the app takes it, and says what is told of the one that is under way.
@@ -19,8 +20,8 @@ struct BegunTasks {
 
     var isEmpty: Bool { self.waiting == nil }
 
-    /// What the app is at.
-    var underWay: String? { self.current?.task.identifier }
+    /// How what the app is at is named to the broker.
+    var name: [String: Value]? { self.current.map { [TaskKey.task: .string($0.task.identifier)] } }
 
     /// The time of the task that is under way ends soon.
     var isExpiring: Bool { self.current?.isExpiring ?? false }

@@ -59,11 +59,9 @@ extension JostleApp {
     /// had begun it is gone or does not answer. The next one is told only if it began the same again and that is done.
     @discardableResult
     public func finishTask(success: Bool) throws(JostleError) -> Bool {
-        let ended = self.tasks.underWay
-        guard let result = self.tasks.finish(success: success), let task = ended else { return false }
+        guard let name = self.tasks.name, let result = self.tasks.finish(success: success) else { return false }
         do throws(JostleError) {
-            let options: [String: Value] = [TaskKey.task: .string(task)]
-            _ = try self.ask { (link) throws(BusError) in _ = try link.ask("TaskDone", result.rawValue, options) }
+            _ = try self.ask { (link) throws(BusError) in _ = try link.ask("TaskDone", result.rawValue, name) }
             return true
         } catch {
             guard error.name == "org.jostle.Error.NotFound" || error.kind == .noService else { throw error }

@@ -1,3 +1,4 @@
+import DBus
 import Protocol
 import Testing
 
@@ -15,7 +16,7 @@ import Testing
         // The time of the first is over: the broker has one under way.
         tasks.begin(self.task("b"))
         #expect(tasks.next() == self.task("b"))
-        #expect(tasks.isEmpty && tasks.underWay == "b")
+        #expect(tasks.isEmpty && tasks.name == ["task": .string("b")])
         #expect(tasks.finish(success: true) == .done)
         // It is over.
         #expect(tasks.finish(success: true) == nil)

@@ -118,7 +118,7 @@ extension Senses {
         @Test(arguments: [
             ("no words", "{\"class\":\"TPV\"}\\n\\n{\\n{\"class\":\"TPV\",\"mode\":9,\"lat\":1e999,\"lon\":\"x\"}\\n"),
             // In these libgps alone would look for a report for ever.
-            ("no end", "{\"class\":\"TPV\"[\"class\":\"DEVICE\"\\n"), ("no start", "{1\"class\":\"TPV\",\"mode\":3}\\n"),
+            ("no end", "{\"class\":\"TPV\"[\"class\":\"SKY\"\\n"), ("no start", "{1\"class\":\"TPV\",\"mode\":3}\\n"),
             ("no line", "x" + String(repeating: "y", count: 40_000)), ("nothing", ""),
         ])
         func whatIsNoGpsdDoesNoHarm(_ name: String, _ text: String) throws {
