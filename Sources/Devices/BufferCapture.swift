@@ -197,7 +197,8 @@ final class BufferCapture {
         } catch {
             return self.device.failed(error)
         }
-        for sensor in self.sensors where !self.isStopped { sensor.sink?.readingDone() }
+        // Also when another took its place meanwhile: what it told is there.
+        for sensor in self.sensors { sensor.sink?.readingDone() }
     }
 
     private func tell(_ scans: Int) {
@@ -207,6 +208,10 @@ final class BufferCapture {
         for scan in 0..<scans {
             let stamp = self.stampClock == nil ? nil : self.buffer.stamp(of: scan)
             let time = self.clock.time(of: stamp, after: scans - 1 - scan, arrival)
+            if !self.device.follows(time, rate: self.pace.rate) {
+                for sensor in self.sensors { sensor.sink?.gap() }
+                if self.isStopped { return }
+            }
             var element = 0
             for sensor in self.sensors {
                 for channel in sensor.channels.indices {

@@ -156,6 +156,8 @@ package final class DeviceSource: SampleSource {
 
 extension DeviceSource: ReadingSink {
     func reading(at time: Timestamp, _ row: Span<Double>) {
+        // A device that others share may tell for a moment what is wanted no more.
+        guard self.use.isRunning else { return }
         if self.use.succeeded() { self.changed() }
         let isNews = self.use.note(time, row)
         self.sink?.sample(at: time, row)
@@ -163,6 +165,8 @@ extension DeviceSource: ReadingSink {
     }
 
     func readingDone() { self.sink?.readingDone() }
+
+    func gap() { self.sink?.gap() }
 
     func deviceAnswers() { self.refresh() }
 

@@ -15,14 +15,30 @@ final class IIODevice {
     private(set) var sensors: [IIOSensor] = []
     private let loop: EventLoop
 
-    /// What is wanted of each sensor that is wanted at all.
-    private var wants: [(sensor: IIOSensor, pace: SensorPace)] = []
+    /// What is wanted of a sensor.
+    private struct Want {
+        let sensor: IIOSensor
+        /// `nil`: nothing any more.
+        var pace: SensorPace?
+        /// What was wanted by those who let go a moment ago.
+        var held: SensorPace?
+    }
+
+    /// What is wanted of each sensor that is wanted at all, or was a moment ago; empty when none is.
+    private var wants: [Want] = []
+    /// When what was wanted a moment ago is forgotten.
+    private var forgetting: EventLoop.TimerID?
     private var capture: BufferCapture?
+    /// What came of the buffer, while it runs.
+    private var trail = SampleTrail()
     /// Why the buffer is not used any more.
     private var bufferProblem: String?
 
     /// A device that is polled runs at least so fast, however seldom it is read: some answer a read with their next sample only.
     private static let slowestPolled = 10.0
+    /// A buffer that serves others stays as it is for so long when one of its sensors is let go: whoever claims and releases in turn
+    /// would have it set up anew each time, and each time what is measured meanwhile is lost.
+    private static let patience: Int64 = 1_000_000
 
     init(_ notice: DeviceNotice, on loop: EventLoop, _ threads: ReadingThreads) {
         self.notice = notice
@@ -40,9 +56,7 @@ final class IIODevice {
 
     /// Lets go of the sensors, which hold the device in turn.
     func dismantle() {
-        self.capture?.stop()
-        self.capture = nil
-        self.wants = []
+        self.standStill()
         self.sensors = []
     }
 
@@ -130,48 +144,90 @@ final class IIODevice {
         if let index = self.wants.firstIndex(where: { $0.sensor === sensor }) {
             self.wants[index].pace = pace
         } else {
-            self.wants.append((sensor, pace))
+            self.wants.append(Want(sensor: sensor, pace: pace))
         }
         return try self.apply(for: sensor)
     }
 
     func stop(_ sensor: IIOSensor) {
         sensor.stopPolling()
-        self.wants.removeAll { $0.sensor === sensor }
-        guard let capture = self.capture else { return }
-        if self.wants.isEmpty {
-            capture.stop()
-            self.capture = nil
-        } else {
-            _ = try? self.apply(for: nil)
+        guard let index = self.wants.firstIndex(where: { $0.sensor === sensor }) else { return }
+        self.wants[index].held = Self.merged([self.wants[index].pace, self.wants[index].held])
+        self.wants[index].pace = nil
+        if self.wanted.isEmpty {
+            self.standStill()
+        } else if self.capture == nil {
+            self.forgetHeld()
+        } else if self.forgetting == nil {
+            self.forgetting = self.loop.schedule(after: Self.patience) { [weak self] in self?.follow() }
         }
+    }
+
+    /// The sensors that are wanted.
+    private var wanted: [IIOSensor] { self.wants.filter { $0.pace != nil }.map(\.sensor) }
+
+    /// The fastest rate and the shortest latency of those that are given.
+    private static func merged(_ paces: [SensorPace?]) -> SensorPace? {
+        let paces = paces.compactMap { $0 }
+        guard var merged = paces.first else { return nil }
+        for pace in paces {
+            merged.rate = max(merged.rate, pace.rate)
+            merged.batchLatency = min(merged.batchLatency, pace.batchLatency)
+        }
+        return merged
+    }
+
+    /// Forgets what was wanted a moment ago.
+    private func forgetHeld() {
+        self.loop.cancel(&self.forgetting)
+        self.wants.removeAll { $0.pace == nil }
+        for index in self.wants.indices { self.wants[index].held = nil }
+    }
+
+    /// Lets the buffer be what it must be for those who still want it.
+    private func follow() {
+        // What is in it was measured for them, too.
+        self.catchUp()
+        self.forgetHeld()
+        _ = try? self.apply(for: nil)
+    }
+
+    /// Nobody wants it.
+    private func standStill() {
+        self.loop.cancel(&self.forgetting)
+        self.wants = []
+        self.endBuffer()
+    }
+
+    private func endBuffer() {
+        self.capture?.stop()
+        self.capture = nil
+        self.trail = SampleTrail()
     }
 
     /// Lets the device run as everybody together wants it, and tells those who did not ask.
     private func apply(for asking: IIOSensor?) throws(DeviceProblem) -> SensorPace {
-        guard let first = self.wants.first?.pace else { return SensorPace(rate: 0) }
-        var merged = first
-        for want in self.wants {
-            merged.rate = max(merged.rate, want.pace.rate)
-            merged.batchLatency = min(merged.batchLatency, want.pace.batchLatency)
-        }
-        if self.isBuffered {
+        guard !self.wanted.isEmpty else { return SensorPace(rate: 0) }
+        if self.isBuffered, let pace = Self.merged(self.wants.flatMap { [$0.pace, $0.held] }) {
             do throws(DeviceProblem) {
-                let real = try self.buffer(merged)
-                for want in self.wants where want.sensor !== asking { want.sensor.sink?.paceChanged(real) }
+                let real = try self.buffer(pace)
+                for sensor in self.wanted where sensor !== asking { sensor.sink?.paceChanged(real) }
                 return real
             } catch {
                 self.giveUpBuffer(error.message)
             }
         }
+        self.forgetHeld()
+        let fastest = self.wants.compactMap { $0.pace?.rate }.max() ?? 0
         // There is one rate for all, fast enough for the fastest; a device that keeps its own is read all the same.
         // It is set where it is read, so that only that waits for the device.
         let setting = self.rateSetting(for: self.wants.map(\.sensor))
-        let common = max(merged.rate, Self.slowestPolled)
+        let common = max(fastest, Self.slowestPolled)
         let prepare: @Sendable () -> Void = { _ = try? setting.set(common) }
-        var answer = SensorPace(rate: merged.rate)
+        var answer = SensorPace(rate: fastest)
         for want in self.wants {
-            let rate = try want.sensor.startPolling(at: want.pace.rate, preparedBy: prepare)
+            guard let pace = want.pace else { continue }
+            let rate = try want.sensor.startPolling(at: pace.rate, preparedBy: prepare)
             if want.sensor === asking {
                 answer = SensorPace(rate: rate)
             } else {
@@ -188,6 +244,7 @@ final class IIODevice {
             if capture.serves(sensors, at: pace) { return capture.pace }
             capture.stop()
             self.capture = nil
+            self.trail.breakOff()
         }
         let capture = try BufferCapture(self, sensors, at: pace, on: self.loop)
         self.capture = capture
@@ -232,12 +289,17 @@ final class IIODevice {
     /// Reads attribute by attribute from now on, because the buffer does not work.
     private func giveUpBuffer(_ reason: String) {
         self.bufferProblem = reason
-        self.capture?.stop()
-        self.capture = nil
-        for want in self.wants { want.sensor.sink?.methodChanged("read without its buffer: \(reason)") }
+        self.endBuffer()
+        for sensor in self.wanted {
+            sensor.sink?.methodChanged("read without its buffer: \(reason)")
+            sensor.sink?.gap()
+        }
     }
 
     // MARK: What the capture tells
+
+    /// A sample comes, which is of this rate. Returns whether none are missing before it.
+    func follows(_ time: Timestamp, rate: Double) -> Bool { !self.trail.take(time, rate: rate) }
 
     /// The buffer was asked to fill and never did.
     func bufferStaysEmpty(_ reason: String) {
@@ -251,11 +313,9 @@ final class IIODevice {
 
     /// The capture broke, for all its sensors: each tries again by itself.
     func failed(_ problem: DeviceProblem) {
-        let sensors = self.wants.map(\.sensor)
+        let sensors = self.wanted
         // First of all: a sensor that lets go must not set the buffer up anew for the others.
-        self.wants = []
-        self.capture?.stop()
-        self.capture = nil
+        self.standStill()
         var problem = problem
         problem.isFinal = true
         for sensor in sensors { sensor.sink?.readingFailed(problem) }

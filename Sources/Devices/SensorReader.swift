@@ -26,6 +26,8 @@ protocol ReadingSink: AnyObject {
     /// One reading in our units, turned into the device's axes; the row is lent.
     func reading(at time: Timestamp, _ row: Span<Double>)
     func readingDone()
+    /// What comes next does not follow on from what came before.
+    func gap()
     func readingFailed(_ problem: DeviceProblem)
     /// A device answered that had been given up because it did not.
     func deviceAnswers()

@@ -54,7 +54,7 @@ extension SensorHub {
 
     /// When `tick` must run next, `nil` when nothing waits. It may lie in the past: then at once.
     package var nextDeadline: Timestamp? {
-        var earliest: Timestamp?
+        var earliest = self.slowsDown
         for index in 0..<self.awake {
             guard let deadline = self.claims[index].deadline else { continue }
             earliest = min(earliest ?? deadline, deadline)
@@ -62,7 +62,7 @@ extension SensorHub {
         return earliest
     }
 
-    /// Makes every block due whose oldest sample has waited as long as its claim allows.
+    /// Makes every block due whose oldest sample has waited as long as its claim allows, and asks less of the device when it is time.
     ///
     /// To be called when `nextDeadline` comes; best also after each run of `process` for what one read of the device gave.
     package mutating func tick(at now: Timestamp, into actions: inout [SensorAction]) {
@@ -71,6 +71,8 @@ extension SensorHub {
             guard let deadline, deadline <= now else { continue }
             if self.claims[index].handOver() { actions.append(.send(self.claims[index].client)) }
         }
+        // Behind what is due: the device may tell what it still holds, in place of that.
+        if let slowsDown, slowsDown <= now { self.steer(causedBy: nil, at: now, into: &actions) }
     }
 
     /// Lends the block that is due to a client: the first sample's sequence number, the times, the values row by row.

@@ -34,8 +34,8 @@ package struct SensorHub: Sendable {
     private var lastClaim: UInt64 = 0
     /// The time of the last sample accepted.
     var lastTime = Timestamp(microseconds: -1)
-    /// The pace last asked of the device.
-    private var asked: SensorPace?
+    /// What is asked of the device.
+    private var device = DevicePace()
     /// Client index -> position in `claims`, or -1.
     private var positions: [Int32] = []
 
@@ -61,7 +61,7 @@ package struct SensorHub: Sendable {
     /// - Parameter user: whose claim it is; `nil` for our own and the broker's, which are few, so that strangers' number is no
     ///   limit to them.
     package mutating func claim(
-        _ client: ClientID, _ request: SensorRequest, of user: UInt32?, isPrompt: Bool = false,
+        _ client: ClientID, _ request: SensorRequest, of user: UInt32?, isPrompt: Bool = false, at now: Timestamp,
         into actions: inout [SensorAction]
     ) throws(ClaimProblem) -> SensorPace {
         try Self.check(request.pace)
@@ -81,13 +81,15 @@ package struct SensorHub: Sendable {
             self.awake += 1
             self.setPositions(from: position)
         }
-        self.steer(causedBy: client, into: &actions)
+        self.steer(causedBy: client, at: now, into: &actions)
         return self.claims[position].inForce
     }
 
     /// Ends a client's claim; samples that wait for it are given up, and its id may be used again. Returns false when it had
     /// none.
-    package mutating func release(_ client: ClientID, into actions: inout [SensorAction]) -> Bool {
+    package mutating func release(
+        _ client: ClientID, at now: Timestamp, into actions: inout [SensorAction]
+    ) -> Bool {
         guard let position = self.position(of: client) else { return false }
         let claim = self.claims.remove(at: position)
         if let user = claim.user {
@@ -97,7 +99,7 @@ package struct SensorHub: Sendable {
         if position < self.awake { self.awake -= 1 }
         self.positions[Int(client.index)] = -1
         self.setPositions(from: position)
-        self.steer(causedBy: nil, into: &actions)
+        self.steer(causedBy: nil, at: now, into: &actions)
         return true
     }
 
@@ -113,17 +115,19 @@ package struct SensorHub: Sendable {
     }
 
     /// Has the device run for those that are awake, and for nobody else.
-    package mutating func settle(into actions: inout [SensorAction]) { self.steer(causedBy: nil, into: &actions) }
+    package mutating func settle(at now: Timestamp, into actions: inout [SensorAction]) {
+        self.steer(causedBy: nil, at: now, into: &actions)
+    }
 
     /// Lets a client's claim go on that rested.
-    package mutating func wake(_ client: ClientID, into actions: inout [SensorAction]) {
+    package mutating func wake(_ client: ClientID, at now: Timestamp, into actions: inout [SensorAction]) {
         guard let position = self.position(of: client), position >= self.awake else { return }
         let claim = self.claims.remove(at: position)
         let place = self.claims[..<self.awake].firstIndex { $0.number > claim.number } ?? self.awake
         self.claims.insert(claim, at: place)
         self.awake += 1
         self.setPositions(from: place)
-        self.steer(causedBy: client, into: &actions)
+        self.steer(causedBy: client, at: now, into: &actions)
     }
 
     /// Makes what waits for a client due at once. An open bucket of samples is not: it has not come to its end.
@@ -140,17 +144,24 @@ package struct SensorHub: Sendable {
     }
 
     /// Takes note of another device behind the sensor, or of what was found out about it. Name and channels must be the same.
-    package mutating func describe(_ sensor: SensorDescription, into actions: inout [SensorAction]) {
+    package mutating func describe(
+        _ sensor: SensorDescription, at now: Timestamp, into actions: inout [SensorAction]
+    ) {
         guard sensor.name == self.sensor.name, sensor.channels == self.sensor.channels else { return }
         let isOtherChoice = sensor.rates != self.sensor.rates
         self.sensor = sensor
-        if isOtherChoice { self.steer(causedBy: nil, into: &actions) }
+        guard isOtherChoice else { return }
+        self.device.hurry()
+        self.steer(causedBy: nil, at: now, into: &actions)
     }
 
-    /// Asks the device for the fastest rate and the shortest latency claimed, if that is not what it was asked last.
+    /// When `tick` is to ask less of the device, for want of claims that need as much; `nil`: it does what is claimed.
+    package var slowsDown: Timestamp? { self.device.deadline }
+
+    /// Asks the device for the fastest rate and the shortest latency claimed: for more at once, for less after a while.
     ///
     /// Claims that are passive or rest ask nothing of it.
-    private mutating func steer(causedBy client: ClientID?, into actions: inout [SensorAction]) {
+    mutating func steer(causedBy client: ClientID?, at now: Timestamp, into actions: inout [SensorAction]) {
         let awake = self.claims[..<self.awake]
         guard let first = awake.first(where: { !$0.request.isPassive })?.requested else {
             return self.standStill(causedBy: client, into: &actions)
@@ -164,9 +175,7 @@ package struct SensorHub: Sendable {
         let rate = self.sensor.rate(for: fastest)
         // A device cannot gather what comes less than once in the latency.
         if Double(latency.microseconds) < 1_000_000 / rate { latency = .zero }
-        let pace = SensorPace(rate: rate, batchLatency: latency)
-        if pace != self.asked {
-            self.asked = pace
+        if let pace = self.device.follow(SensorPace(rate: rate, batchLatency: latency), at: now) {
             actions.append(.run(pace))
             self.follow(pace, causedBy: client, into: &actions)
         } else if let client, let running = self.running, let position = self.position(of: client) {
@@ -176,11 +185,10 @@ package struct SensorHub: Sendable {
 
     /// Nobody wants the device to run. Who rides along sees a gap when it runs again.
     private mutating func standStill(causedBy client: ClientID?, into actions: inout [SensorAction]) {
-        if self.asked != nil {
+        if self.device.standStill() {
             self.gap(into: &actions)
             actions.append(.stop)
         }
-        self.asked = nil
         self.running = nil
         for index in 0..<self.awake where self.claims[index].standStill() {
             let claim = self.claims[index]

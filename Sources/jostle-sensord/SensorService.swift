@@ -119,10 +119,11 @@ final class SensorService: SampleSink {
         self.source.catchUp()
         do throws(ClaimProblem) {
             let caller = client.caller
-            let inForce = try self.hub.claim(client.id, request, of: caller?.user, into: &self.actions.wanted)
+            let inForce = try self.hub.claim(
+                client.id, request, of: caller?.user, at: self.source.now, into: &self.actions.wanted)
             client.allowed = fastest
             // What was left of the old claim goes out ahead of the answer.
-            self.perform()
+            self.performAll()
             return self.terms(of: client, inForce)
         } catch {
             switch error.kind {
@@ -296,8 +297,9 @@ final class SensorService: SampleSink {
         let client = known ?? self.clients.add(.taker(taker))
         do throws(ClaimProblem) {
             let inForce = try self.hub.claim(
-                client.id, SensorRequest(pace), of: nil, isPrompt: true, into: &self.actions.wanted)
-            self.perform()
+                client.id, SensorRequest(pace), of: nil, isPrompt: true, at: self.source.now,
+                into: &self.actions.wanted)
+            self.performAll()
             return self.pace(for: taker) ?? inForce
         } catch {
             if known == nil { self.release(taker) }
@@ -357,12 +359,12 @@ final class SensorService: SampleSink {
             case .taker: break
             }
             self.source.catchUp()
-            self.hub.settle(into: &self.actions.wanted)
+            self.hub.settle(at: self.source.now, into: &self.actions.wanted)
         } else {
             self.source.catchUp()
-            self.hub.wake(client.id, into: &self.actions.wanted)
+            self.hub.wake(client.id, at: self.source.now, into: &self.actions.wanted)
         }
-        self.perform()
+        self.performAll()
         if let pace = self.hub.claimant(client.id)?.inForce { self.tell(client.id, pace) }
     }
 
@@ -383,8 +385,8 @@ final class SensorService: SampleSink {
     /// Ends a client's claim, if it had one; its id may be used again.
     private func end(_ client: SensorClient) {
         self.source.catchUp()
-        let hadPlace = self.hub.release(client.id, into: &self.actions.wanted)
-        self.perform()
+        let hadPlace = self.hub.release(client.id, at: self.source.now, into: &self.actions.wanted)
+        self.performAll()
         self.clients.remove(client)
         // Whoever was refused himself leaves none: told so, he would claim again, and again.
         if hadPlace { self.tellRefused() }
@@ -398,9 +400,10 @@ final class SensorService: SampleSink {
     }
 
     func readingDone() {
+        // What the source holds was read at its pace until now.
+        if let time = self.hub.slowsDown, time <= self.source.now { self.source.catchUp() }
         self.hub.tick(at: self.source.now, into: &self.actions.wanted)
-        self.perform()
-        self.setTimer()
+        self.performAll()
     }
 
     func gap() {
@@ -427,7 +430,7 @@ final class SensorService: SampleSink {
         let isOther = description != self.told.description
         if isOther {
             self.told.description = description
-            self.hub.describe(description, into: &self.actions.wanted)
+            self.hub.describe(description, at: self.source.now, into: &self.actions.wanted)
             self.perform()
             for property: StaticString in ["Unit", "Range", "Rates", "Placement", "Source"] {
                 self.object?.changed(property, of: SensorInterface.table)
@@ -456,11 +459,17 @@ final class SensorService: SampleSink {
         }
     }
 
-    /// A timer only while samples wait for company.
+    /// A timer only while samples wait for company, or less is claimed than the device does.
     private func setTimer() {
         guard let deadline = self.hub.nextDeadline else { return }
         let alarm = self.source.alarm(for: deadline)
         self.bus.loop.set(&self.timer, at: alarm, on: .boottime) { [weak self] in self?.readingDone() }
+    }
+
+    /// Does what the hub wants, and lets it be asked again when it is time.
+    private func performAll() {
+        self.perform()
+        self.setTimer()
     }
 
     private func perform() {

@@ -14,6 +14,24 @@ import Testing
             period: .milliseconds(10), held: held)
     }
 
+    /// A buffer that is set up anew has a hole where a sample is missing, and none where the next one comes in time.
+    @Test func aHoleIsOneWhereTheBufferWasSetUpAnew() {
+        func hasHole(_ rates: (Double, Double), after microseconds: Int64, isAnew: Bool = true) -> Bool {
+            var trail = SampleTrail()
+            if isAnew { trail.breakOff() }
+            var isBroken = trail.take(Timestamp(microseconds: Self.second), rate: rates.0)
+            if isAnew { trail.breakOff() }
+            isBroken = trail.take(Timestamp(microseconds: Self.second + microseconds), rate: rates.1) || isBroken
+            return isBroken || trail.take(Timestamp(microseconds: 100 * Self.second), rate: rates.1)
+        }
+        #expect(!hasHole((50, 200), after: 5_000))
+        #expect(!hasHole((50, 200), after: 29_000))
+        #expect(hasHole((50, 200), after: 31_000))
+        #expect(hasHole((200, 50), after: 31_000))
+        #expect(hasHole((200, 200), after: 8_000))
+        #expect(!hasHole((200, 200), after: 8_000, isAnew: false))
+    }
+
     @Test func stampsAreRoundedOnceAndMadeOurs() {
         var clock = SampleClock(bits: 64)
         let first = clock.time(of: 9_999_999_499, after: 0, Self.arrival(at: 10 * Self.second))

@@ -44,10 +44,52 @@ private let deviceRates: [([Double], Double, Double)] = [
         ]
         #expect(try shell.claim(c, 25) == SensorPace(rate: 25))
         #expect(shell.takeTold() == [.run(SensorPace(rate: 50))] + others)
+        // For less it waits.
         #expect(shell.release(c))
+        #expect(shell.takeTold() == [])
+        #expect(shell.hub.nextDeadline?.microseconds == 1_000_000)
+        shell.tick(999_999)
+        #expect(shell.takeTold() == [])
+        shell.tick(1_000_000)
         #expect(shell.takeTold() == [.run(SensorPace(rate: 50, batchLatency: .milliseconds(200)))] + others)
         #expect(shell.release(b))
+        shell.tick(2_000_000)
         #expect(shell.takeTold() == [.run(SensorPace(rate: 10, batchLatency: .seconds(1)))])
+        #expect(shell.hub.nextDeadline == nil)
+    }
+
+    /// Whoever asks for more and for less in turn has the device begin anew once, and the others hear of it once.
+    @Test func anAlternationChangesNothing() throws {
+        let shell = Shell(rates: [10, 25, 50, 100, 200])
+        _ = try shell.claim(a, 10, .seconds(1))
+        _ = try shell.claim(b, 100, .seconds(1))
+        _ = shell.takeTold()
+        _ = try shell.claim(b, 200)
+        #expect(
+            shell.takeTold() == [
+                .run(SensorPace(rate: 200)), .tell(a, SensorPace(rate: 10, batchLatency: .seconds(1))),
+            ])
+        for step in 1...2_000 {
+            shell.sample(Int64(step) * 5_000)
+            shell.tick(Int64(step) * 5_000)
+            _ = try shell.claim(b, step % 2 == 0 ? 200 : 100, step % 2 == 0 ? .zero : .seconds(1))
+        }
+        #expect(shell.takeTold() == [])
+        shell.flush(a)
+        #expect(shell.times(a).count == 100)
+        // Of what is more in one way and less in the other, what is more counts at once.
+        _ = try shell.claim(b, 100, .seconds(1))
+        shell.tick(11_000_000)
+        #expect(shell.takeTold().first == .run(SensorPace(rate: 100, batchLatency: .seconds(1))))
+        _ = try shell.claim(b, 50)
+        #expect(shell.takeTold().first == .run(SensorPace(rate: 100)))
+        shell.tick(12_000_000)
+        #expect(shell.takeTold() == [.run(SensorPace(rate: 50))])
+        // Nobody at all is no alternation.
+        #expect(shell.release(b))
+        #expect(shell.release(a))
+        #expect(shell.takeTold().last == .stop)
+        #expect(shell.hub.nextDeadline == nil)
     }
 
     @Test func anEqualClaimDoesNotTouchTheDevice() throws {
@@ -234,11 +276,12 @@ private let deviceRates: [([Double], Double, Double)] = [
         #expect(shell.hub.claimants().map(\.client) == [c, b])
         #expect(shell.hub.claimants().map(\.requested.rate) == [20, 10])
         var actions: [SensorAction] = []
-        let ended = (shell.hub.release(b, into: &actions), shell.hub.release(a, into: &actions))
+        let now = Timestamp.zero
+        let ended = (shell.hub.release(b, at: now, into: &actions), shell.hub.release(a, at: now, into: &actions))
         #expect(ended == (true, false))
         #expect(shell.hub.claimants().map(\.client) == [c])
         #expect(actions == [])
-        let isLast = shell.hub.release(c, into: &actions)
+        let isLast = shell.hub.release(c, at: now, into: &actions)
         #expect(isLast)
         #expect(actions == [.stop])
     }

@@ -14,6 +14,8 @@ final class Shell {
     var received: [ClientID: [Received]] = [:]
     /// Everything but `.send`, which turns into `received`.
     var told: [SensorAction] = []
+    /// When the last sample arrived, or the last tick was.
+    var now = Timestamp.zero
     /// Clients that cannot take anything at present.
     var blocked: Set<ClientID> = []
 
@@ -30,7 +32,8 @@ final class Shell {
         var actions: [SensorAction] = []
         let request = SensorRequest(
             SensorPace(rate: rate, batchLatency: latency), isPassive: isPassive, decimation: decimation)
-        let inForce = try self.hub.claim(client, request, of: user, isPrompt: isPrompt, into: &actions)
+        let inForce = try self.hub.claim(
+            client, request, of: user, isPrompt: isPrompt, at: self.now, into: &actions)
         self.perform(actions)
         return inForce
     }
@@ -43,7 +46,7 @@ final class Shell {
 
     func release(_ client: ClientID) -> Bool {
         var actions: [SensorAction] = []
-        let was = self.hub.release(client, into: &actions)
+        let was = self.hub.release(client, at: self.now, into: &actions)
         self.perform(actions)
         return was
     }
@@ -51,13 +54,13 @@ final class Shell {
     func rest(_ client: ClientID) {
         var actions: [SensorAction] = []
         self.hub.rest(client)
-        self.hub.settle(into: &actions)
+        self.hub.settle(at: self.now, into: &actions)
         self.perform(actions)
     }
 
     func wake(_ client: ClientID) {
         var actions: [SensorAction] = []
-        self.hub.wake(client, into: &actions)
+        self.hub.wake(client, at: self.now, into: &actions)
         self.perform(actions)
     }
 
@@ -71,9 +74,9 @@ final class Shell {
     func sample(_ time: Int64, arrival: Int64? = nil, _ row: [Double]? = nil) -> SampleVerdict {
         var actions: [SensorAction] = []
         let row = row ?? [Double(time)]
+        self.now = Timestamp(microseconds: arrival ?? time)
         let verdict = self.hub.process(
-            Timestamp(microseconds: time), row.span, arrivedAt: Timestamp(microseconds: arrival ?? time),
-            into: &actions)
+            Timestamp(microseconds: time), row.span, arrivedAt: self.now, into: &actions)
         self.perform(actions)
         return verdict
     }
@@ -89,13 +92,14 @@ final class Shell {
         self.hub.describe(
             SensorDescription(
                 name: "accelerometer", channels: channels, unit: "g", rates: rates, source: "test", isSimulated: true),
-            into: &actions)
+            at: self.now, into: &actions)
         self.perform(actions)
     }
 
     func tick(_ now: Int64) {
         var actions: [SensorAction] = []
-        self.hub.tick(at: Timestamp(microseconds: now), into: &actions)
+        self.now = Timestamp(microseconds: now)
+        self.hub.tick(at: self.now, into: &actions)
         self.perform(actions)
     }
 

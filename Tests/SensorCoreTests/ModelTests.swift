@@ -23,6 +23,8 @@ private struct Model {
     var rates: [Double]
     var device: SensorPace?
     var asked: SensorPace?
+    /// Since when less is claimed than was asked of the device.
+    var isLessSince: Int64?
     var arrivals = 0
 
     func inForce(_ claim: Claim) -> SensorPace {
@@ -32,17 +34,24 @@ private struct Model {
         return SensorPace(rate: rate, batchLatency: isUseful ? claim.requested.batchLatency : .zero)
     }
 
-    mutating func settle() {
+    mutating func settle(at now: Int64) {
         guard !self.claims.isEmpty else {
             self.device = nil
             self.asked = nil
+            self.isLessSince = nil
             return
         }
         let fastest = self.claims.values.map(\.requested.rate).max() ?? 0
         let rate = self.rates.first { $0 >= fastest } ?? self.rates.last ?? fastest
         var latency = self.claims.values.map(\.requested.batchLatency).min() ?? .zero
         if latency.seconds < 1 / rate { latency = .zero }
-        let pace = SensorPace(rate: rate, batchLatency: latency)
+        let claimed = SensorPace(rate: rate, batchLatency: latency)
+        var pace = claimed
+        if let asked, now - (self.isLessSince ?? now) < 1_000_000 {
+            pace = SensorPace(
+                rate: max(asked.rate, claimed.rate), batchLatency: min(asked.batchLatency, claimed.batchLatency))
+        }
+        self.isLessSince = pace == claimed ? nil : self.isLessSince ?? now
         if pace != self.asked {
             self.asked = pace
             self.changeDevice(to: pace)
@@ -110,6 +119,7 @@ private struct Model {
             if let block { expected[client, default: []].append(block) }
         }
         var now: Int64 = 1_000_000
+        shell.now = Timestamp(microseconds: now)
         var time: Int64 = 900_000
         for step in 0..<400 {
             let client = ClientID(UInt32.random(in: 0..<5, using: &generator))
@@ -123,11 +133,12 @@ private struct Model {
                 let pace = SensorPace(rate: rate, batchLatency: latency)
                 model.claims[client] = Model.Claim(
                     requested: pace, order: model.claims[client]?.order ?? step)
-                model.settle()
+                model.settle(at: now)
                 #expect(inForce == model.claims[client].map { model.inForce($0) })
             case 5..<8:
-                #expect(shell.release(client) == (model.claims.removeValue(forKey: client) != nil))
-                model.settle()
+                let wasThere = model.claims.removeValue(forKey: client) != nil
+                #expect(shell.release(client) == wasThere)
+                if wasThere { model.settle(at: now) }
             case 8..<10:
                 guard model.device != nil else { continue }
                 let pace = SensorPace(
@@ -143,6 +154,7 @@ private struct Model {
                     else { continue }
                     expect(client, model.hand(client))
                 }
+                if let since = model.isLessSince, now - since >= 1_000_000 { model.settle(at: now) }
             default:
                 now += Int64.random(in: 0...12_000, using: &generator)
                 time = max(time + 1, now - Int64.random(in: 0...9_000, using: &generator))
@@ -161,7 +173,8 @@ private struct Model {
                 }
             }
             #expect(shell.hub.running == model.device, "step \(step)")
-            let deadline = model.claims.values.compactMap { model.deadline($0) }.min()
+            let waits = model.claims.values.compactMap { model.deadline($0) }
+            let deadline = (waits + (model.isLessSince.map { [$0 + 1_000_000] } ?? [])).min()
             #expect(shell.hub.nextDeadline?.microseconds == deadline, "step \(step)")
             let order = model.claims.sorted { $0.value.order < $1.value.order }.map { $0.key }
             #expect(shell.hub.claimants().map { $0.client } == order)

@@ -13,9 +13,11 @@ import Testing
         #expect(shell.times(a) == [20_000] && shell.times(b) == [20_000])
         _ = shell.takeTold()
         shell.rest(a)
-        // The device runs for the other alone.
+        // The device runs for the other alone, after a while.
+        #expect(shell.takeTold() == [])
+        shell.tick(1_020_000)
         #expect(shell.takeTold() == [.run(SensorPace(rate: 10))])
-        for time in stride(from: Int64(120_000), to: 1_000_000, by: 100_000) { shell.sample(time) }
+        for time in stride(from: Int64(1_120_000), to: 2_000_000, by: 100_000) { shell.sample(time) }
         shell.gap()
         shell.flush(a)
         shell.tick(2_000_000)

@@ -40,6 +40,7 @@ import Randomness
         _ = try shell.claim(c, 10, .milliseconds(200))
         #expect(shell.takeTold().first == .run(SensorPace(rate: 25, batchLatency: .milliseconds(200))))
         _ = try shell.claim(c, 10, .milliseconds(200), isPassive: true)
+        shell.tick(1_000_000)
         #expect(shell.takeTold().first == .run(SensorPace(rate: 25, batchLatency: .seconds(1))))
     }
 
@@ -50,7 +51,8 @@ import Randomness
         _ = try shell.claim(b, 25, isPassive: true, decimation)
         for time in stride(from: Int64(0), to: 100_000, by: 20_000) { shell.sample(time) }
         _ = try shell.claim(a, 10)
-        for time in stride(from: Int64(200_000), to: 500_000, by: 100_000) { shell.sample(time) }
+        shell.tick(1_080_000)
+        for time in stride(from: Int64(1_200_000), to: 1_500_000, by: 100_000) { shell.sample(time) }
         let received = shell.received[b] ?? []
         var next: UInt64 = 0
         for block in received {
@@ -58,7 +60,7 @@ import Randomness
             next += UInt64(block.times.count)
         }
         // The last one of each bucket, and then each.
-        #expect(shell.times(b) == [20_000, 60_000, 80_000, 200_000, 300_000, 400_000])
+        #expect(shell.times(b) == [20_000, 60_000, 80_000, 1_200_000, 1_300_000, 1_400_000])
     }
 
     @Test func theLastActiveClaimThatTurnsPassiveStopsTheDevice() throws {
@@ -77,6 +79,9 @@ import Randomness
         _ = try shell.claim(a, 100, .milliseconds(9))
         #expect(gathering(a) == Gathering.none)
         _ = try shell.claim(a, 100, .seconds(1))
+        // The device follows when it may be slower for good.
+        #expect(gathering(a) == .reader)
+        shell.tick(1_000_000)
         #expect(gathering(a) == .device)
         _ = shell.takeTold()
         // The most impatient decides for the device; the others' samples gather here.
@@ -88,6 +93,8 @@ import Randomness
             ])
         // A device that does not gather as it was asked to.
         #expect(shell.release(b))
+        shell.tick(2_000_000)
+        #expect(gathering(a) == .device)
         _ = shell.takeTold()
         shell.deviceRuns(100)
         #expect(gathering(a) == .reader)
@@ -173,9 +180,10 @@ import Randomness
         _ = try shell.claim(b, 100)
         for time in stride(from: Int64(80_000), through: 130_000, by: 10_000) { shell.sample(time) }
         #expect(shell.release(b))
-        shell.sample(170_000)
+        shell.tick(1_130_000)
+        shell.sample(1_170_000)
         let times = shell.times(a)
-        #expect(times.first == 0 && times.last == 170_000)
+        #expect(times.first == 0 && times.last == 1_170_000)
         #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
     }
 }

@@ -357,6 +357,49 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// A buffer that must be set up anew for somebody else's claim loses what is measured meanwhile, and that is told. One that is
+        /// claimed and released in turn is set up anew no more.
+        @Test func whatABufferLosesIsToldAndItLosesLittle() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(DeviceBed.buffered(), "pipe /dev/iio:device3")
+            let reader = try self.start(stage, bed)
+            let script = try stage.startScript("a hear Samples", "a \(Self.claim("accelerometer", 50))", "say claimed")
+            _ = try script.waitForLine { $0 == "claimed" }
+            func write(_ wide: Bool, at nanoseconds: Int64) throws {
+                let turns = wide ? hex(Int16(1), 2, 3) + "00000000" : "0000"
+                try bed.perform(
+                    "write /dev/iio:device3 " + hex(Int16(0), 0) + hex((Int16(100) << 4).byteSwapped) + turns
+                        + hex(nanoseconds))
+            }
+            let start = Self.boottime() * 1_000
+            try write(false, at: start - 100_000_000)
+            #expect(try self.samples(script, 1).numbers == [0])
+
+            let other = try stage.startScript(
+                "g hear Samples", "g \(Self.claim("gyroscope", 200))", "say claimed", "g await 1",
+                "g call org.jostle.Sensors1 /org/jostle/Sensors1/gyroscope org.jostle.Sensors1.Sensor Release a{sv} [{}]",
+                "g \(Self.claim("gyroscope", 100))", "say again")
+            _ = try other.waitForLine { $0 == "claimed" }
+            // Whoever sets the buffer up writes another.
+            try bed.perform("set \(Self.imu) buffer/length 77")
+            try write(true, at: start)
+            #expect(try self.samples(script, 1).numbers == [2], "one number is left out")
+            _ = try other.waitForLine { $0 == "again" }
+            #expect(try bed.attribute("buffer/length", of: Self.imu) == "77")
+            // After a while it becomes what is still wanted.
+            try stage.until("the device slows down") { try bed.attribute("buffer/length", of: Self.imu) == "100" }
+            _ = try other.terminate()
+            try stage.until("the gyroscope is let go") {
+                try bed.attribute("scan_elements/in_anglvel_y_en", of: Self.imu) == "0"
+            }
+            try stage.until("the buffer goes on") { try bed.attribute("buffer/enable", of: Self.imu) == "1" }
+            #expect(try bed.attribute("sampling_frequency", of: Self.imu) == "50")
+            _ = try script.terminate()
+            try stage.until("the buffer is off") { try bed.attribute("buffer/enable", of: Self.imu) == "0" }
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// Without its trigger, or when nothing ever comes, a device is read attribute by attribute.
         @Test(arguments: [("somebody-elses", "no trigger is its own"), ("imu-dev3", "no reading came in")])
         func aBufferThatDoesNotWorkIsDoneWithout(trigger: String, reason: String) throws {

@@ -75,7 +75,8 @@ final class ReaderSensor {
         do throws(ClaimProblem) {
             let isPrompt = client.connection == nil
             _ = try self.hub.claim(
-                client.id, request, of: client.caller.user, isPrompt: isPrompt, into: &self.actions.wanted)
+                client.id, request, of: client.caller.user, isPrompt: isPrompt, at: self.now,
+                into: &self.actions.wanted)
         } catch {
             self.scene.counts.refused += 1
             if error.kind == .limit, client.connection != nil {
@@ -88,7 +89,7 @@ final class ReaderSensor {
         client.claim = claim
         client.socket?.claim = claim
         self.scene.watch.claims(client, claim)
-        self.perform()
+        self.performAll()
         self.scene.counts.claims += 1
         return true
     }
@@ -101,24 +102,24 @@ final class ReaderSensor {
             _ = client.forget()
             client.claim?.pause(true)
             self.catchUp()
-            self.hub.settle(into: &self.actions.wanted)
+            self.hub.settle(at: self.now, into: &self.actions.wanted)
             self.scene.counts.rests += 1
         } else {
             self.catchUp()
             client.claim?.pause(false)
-            self.hub.wake(client.id, into: &self.actions.wanted)
+            self.hub.wake(client.id, at: self.now, into: &self.actions.wanted)
         }
-        self.perform()
+        self.performAll()
         if self.hub.claimant(client.id) != nil { client.tell() }
     }
 
     /// Ends a client's claim, if it had one. Returns whether it had.
     func end(_ client: ReaderClient) -> Bool {
         self.catchUp()
-        let hadPlace = self.hub.release(client.id, into: &self.actions.wanted)
+        let hadPlace = self.hub.release(client.id, at: self.now, into: &self.actions.wanted)
         client.claim?.isOver = true
         self.scene.watch.ends(client)
-        self.perform()
+        self.performAll()
         self.clients[Int(client.id.index)] = nil
         self.freeIDs.append(client.id.index)
         return hadPlace
@@ -161,8 +162,7 @@ final class ReaderSensor {
 
     private func readingDone() {
         self.hub.tick(at: self.now, into: &self.actions.wanted)
-        self.perform()
-        self.setTimer()
+        self.performAll()
     }
 
     private func gap() {
@@ -179,13 +179,18 @@ final class ReaderSensor {
     private func changed() {
         self.description.isAvailable = self.use.trouble?.isAvailable ?? true
         guard self.description != self.hub.sensor else { return }
-        self.hub.describe(self.description, into: &self.actions.wanted)
+        self.hub.describe(self.description, at: self.now, into: &self.actions.wanted)
         self.perform()
     }
 
     private func setTimer() {
         guard let deadline = self.hub.nextDeadline else { return }
         self.timer = deadline
+    }
+
+    private func performAll() {
+        self.perform()
+        self.setTimer()
     }
 
     private func perform() {

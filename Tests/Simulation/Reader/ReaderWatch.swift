@@ -55,8 +55,13 @@ struct ReaderWatch {
         guard let pace = sensor.pace, sensor.hub.running != nil else {
             return "\(fastest) Hz are claimed, and it stands still"
         }
-        if pace.rate != sensor.hub.sensor.rate(for: fastest) || pace.batchLatency > latency {
+        let rate = sensor.hub.sensor.rate(for: fastest)
+        let slowsDown = sensor.hub.slowsDown
+        if pace.rate < rate || pace.rate > rate && slowsDown == nil || pace.batchLatency > latency {
             return "\(pace) is asked of it, and \(fastest) Hz within \(latency) are claimed"
+        }
+        if let slowsDown, sensor.timer.map({ $0 > slowsDown }) ?? true {
+            return "it is to slow down at \(slowsDown), and nothing wakes the reader then"
         }
         return nil
     }
