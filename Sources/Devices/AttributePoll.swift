@@ -26,6 +26,8 @@ final class AttributePoll {
 
     /// A reading that has not come back by then is told as a failure.
     static let patience: Int64 = 1_000_000
+    /// Who lets go and begins anew, again and again, has no more readings than the fastest that a device is polled at.
+    private static let shortestPause = Int64(1_000_000 / IIOSensor.fastestPolling)
     /// A reading that takes longer is of a time that nobody knows.
     private static let longestReading: Int64 = 250_000
 
@@ -48,7 +50,8 @@ final class AttributePoll {
 
     static let stuck = DeviceProblem("a reading has not come back for \(AttributePoll.patience / 1_000) ms")
 
-    /// Reads at this rate from now on, what runs already included. The first reading comes at once, but not before this returns.
+    /// Reads at this rate from now on, what runs already included. The first reading comes at once, as far as no other came just
+    /// before, but not before this returns.
     ///
     /// - Parameters:
     ///   - open: Opens the files, which the kernel does without asking their driver.
@@ -205,6 +208,8 @@ final class AttributePoll {
         var order: Order?
         /// The thread is there, and looks at the order once more before it ends.
         var isServed = false
+        /// When it was at a reading last, in the time of `Clock.monotonic`, whoever wanted that.
+        var lastReading: Int64?
         /// Since when it has been at a reading, in the time of `Clock.monotonic`.
         var readingSince: Int64?
         /// When that is to be done at the latest; `nil` before the first start.
@@ -250,14 +255,16 @@ final class AttributePoll {
                     return .done(nil)
                 }
                 let now = Clock.monotonic.now()
+                let earliest = max(now, desk.lastReading.map { $0 + AttributePoll.shortestPause } ?? now)
                 if order.opening != opening {
                     opening = order.opening
-                    grid = PollGrid(rate: order.rate, from: now)
+                    grid = PollGrid(rate: order.rate, from: earliest)
                 } else if order.rate != grid.rate {
-                    grid = PollGrid(rate: order.rate, from: now)
+                    grid = grid.changed(to: order.rate, at: earliest)
                 }
                 guard now >= grid.due else { return .wait(until: grid.due) }
                 grid.advance(to: now)
+                desk.lastReading = now
                 desk.readingSince = now
                 desk.alarm?.set(for: now + AttributePoll.patience)
                 return .done(order)

@@ -11,11 +11,11 @@ final class PollTimer {
 
     var rate: Double { self.grid.rate }
 
-    /// The first call comes at once, but not before this returns.
-    init(on loop: EventLoop, rate: Double, _ handler: @escaping (Timestamp) -> Void) {
+    /// The first call comes at the grid's time, but not before this returns.
+    private init(on loop: EventLoop, _ grid: PollGrid, _ handler: @escaping (Timestamp) -> Void) {
         self.loop = loop
         self.handler = handler
-        self.grid = PollGrid(rate: rate, from: Clock.boottime.now())
+        self.grid = grid
         self.timer = loop.schedule(at: self.grid.due, on: .boottime) { [weak self] in self?.call() }
     }
 
@@ -29,7 +29,9 @@ final class PollTimer {
         let rate = min(wanted, fastest)
         if let timer, timer.rate == rate { return timer }
         timer?.cancel()
-        return PollTimer(on: loop, rate: rate, handler)
+        let now = Clock.boottime.now()
+        let grid = timer?.grid.changed(to: rate, at: now) ?? PollGrid(rate: rate, from: now)
+        return PollTimer(on: loop, grid, handler)
     }
 
     func cancel() {
@@ -37,9 +39,13 @@ final class PollTimer {
     }
 
     private func call() {
-        self.handler(Timestamp(microseconds: Clock.boottime.now()))
+        let now = Clock.boottime.now()
+        // Beforehand, as who is told may change the rate.
+        self.grid.advance(to: now)
+        self.handler(Timestamp(microseconds: now))
         guard let timer else { return }
-        self.grid.advance(to: Clock.boottime.now())
+        let done = Clock.boottime.now()
+        if self.grid.due <= done { self.grid.advance(to: done) }
         self.loop.reschedule(timer, at: self.grid.due)
     }
 }
