@@ -13,6 +13,10 @@ struct ClaimGrid: Sendable {
     private var origin: Timestamp?
     /// The grid's bucket that the last due sample fell into, or that is open.
     private var bucket = 0.0
+    /// Bounds what a stranger has of a device that gives more than it says, and of claims made anew; `nil` for our own and the broker.
+    private var allowance: SampleAllowance?
+
+    init(isBounded: Bool) { self.allowance = isBounded ? SampleAllowance() : nil }
 
     /// Follows the device to another pace. Returns the rate that is in force then: the wanted one, or the device's.
     mutating func follow(_ device: SensorPace, wanted: Double) -> Double {
@@ -27,14 +31,14 @@ struct ClaimGrid: Sendable {
     /// Looks at a sample of the device. Returns whether it is due, at the rate in force.
     @inline(__always)
     mutating func reaches(_ time: Timestamp, at rate: Double) -> Bool {
-        guard let origin = self.origin else {
-            self.origin = time
-            self.bucket = 0
-            return true
+        var bucket = 0.0
+        if let origin = self.origin {
+            let elapsed = Double((time - origin).microseconds) + self.halfStep
+            bucket = (elapsed * rate / 1_000_000).rounded(.down)
+            guard self.takesAll || bucket > self.bucket else { return false }
         }
-        let elapsed = Double((time - origin).microseconds) + self.halfStep
-        let bucket = (elapsed * rate / 1_000_000).rounded(.down)
-        guard self.takesAll || bucket > self.bucket else { return false }
+        guard self.allowance?.take(time, at: rate) ?? true else { return false }
+        if self.origin == nil { self.origin = time }
         self.bucket = bucket
         return true
     }

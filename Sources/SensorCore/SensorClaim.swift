@@ -16,7 +16,7 @@ struct SensorClaim: Sendable {
     var sent: UInt64 = 0
     var dropped: UInt64 = 0
 
-    private var grid = ClaimGrid()
+    private var grid: ClaimGrid
     private var bucket = OpenBucket()
     private var block: ClaimBlock
 
@@ -31,6 +31,7 @@ struct SensorClaim: Sendable {
         self.isPrompt = isPrompt
         self.request = request
         self.inForce = request.pace
+        self.grid = ClaimGrid(isBounded: user != nil)
         self.block = ClaimBlock(channels: channels)
     }
 
@@ -70,7 +71,10 @@ struct SensorClaim: Sendable {
     /// Takes a sample of the device if it is due at this claimant's rate. Returns whether the block is due now.
     mutating func offer(_ time: Timestamp, _ row: Span<Double>, since: Timestamp) -> Bool {
         guard self.grid.reaches(time, at: self.inForce.rate) else {
-            if self.request.decimation != .last { self.bucket.gather(time, row, self.request.decimation) }
+            // Where every sample is due, what is not is more than there should be.
+            if self.request.decimation != .last, !self.grid.takesAll {
+                self.bucket.gather(time, row, self.request.decimation)
+            }
             return false
         }
         if self.request.decimation == .last { return self.append(time, row, since) }

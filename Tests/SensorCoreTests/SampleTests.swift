@@ -51,6 +51,30 @@ import Randomness
         #expect(shell.hub.counters.accepted == 8_000 * seconds && shell.hub.counters.refused == 0)
     }
 
+    /// A device that says 100 Hz and gives 2 000, and claims that are made anew for each sample: strangers have little more than they
+    /// claim, and what comes in time is theirs, however it was gathered.
+    @Test(arguments: [Decimation.last, .mean]) func nobodyHasManyMoreThanClaimed(_ decimation: Decimation) throws {
+        let shell = Shell(rates: [100])
+        for (client, rate) in [(a, 100.0), (b, 10)] { _ = try shell.claim(client, rate, .zero, decimation, of: 1_000) }
+        let seconds: Int64 = 20
+        for time in stride(from: Int64(0), to: seconds * 1_000_000, by: 500) {
+            shell.sample(time)
+            if time % 5_000 == 0 { _ = try shell.claim(b, 10, .zero, decimation, of: 1_000) }
+        }
+        #expect((2_000...2_600).contains(shell.times(a).count), "\(shell.times(a).count)")
+        #expect(shell.times(b).count <= 300, "\(shell.times(b).count)")
+        // Half a second of it, then what it gathered in the other half.
+        let before = shell.times(a).count
+        for second in seconds + 1..<seconds + 11 {
+            for index in 0..<Int64(100) {
+                shell.sample(
+                    second * 1_000_000 + index * 10_000,
+                    arrival: second * 1_000_000 + (index < 50 ? index : 99) * 10_000)
+            }
+        }
+        #expect(shell.times(a).count == before + 1_000)
+    }
+
     @Test(arguments: [(100.0, 50.0, 2), (100, 25, 4), (100, 10, 10), (400, 100, 4), (60, 30, 2), (104, 26, 4)])
     func wholeFractionsTakeEveryNthDespiteJitter(_ device: Double, _ claimed: Double, _ n: Int) throws {
         var generator = SeededRandom(seed: 5)
