@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <gps.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,9 +55,14 @@ static inline int CGps_connect(const char *host, const char *port) {
         return -1;
     }
     int descriptor = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int yes = 1;
-    // Or a host that went away would never be missed.
-    if (descriptor >= 0) setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+    // Or a host that went away would never be missed: it is asked after 10 s without a word, and missed after three questions.
+    if (descriptor >= 0) {
+        const int yes = 1, idle = 10, interval = 5, count = 3;
+        setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+        setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+        setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+        setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+    }
     if (descriptor >= 0 && connect(descriptor, found->ai_addr, found->ai_addrlen) != 0 && errno != EINPROGRESS) {
         int code = errno;
         close(descriptor);

@@ -19,8 +19,11 @@ final class GpsdSensor: SensorReader {
         let descriptor: OwnedDescriptor
         let watch: EventLoop.Registration
         var isOpen = false
+        /// Whether it has said something as gpsd does, which greets whoever comes.
+        private(set) var isGpsd = false
         private var lines = LineSplitter(longest: GpsdParser.longestLine)
         private let parser = GpsdParser()
+        private static let greeting = Array("{\"class\":\"".utf8)
 
         init(_ descriptor: consuming OwnedDescriptor, _ watch: EventLoop.Registration) {
             self.descriptor = descriptor
@@ -30,6 +33,7 @@ final class GpsdSensor: SensorReader {
         /// Takes the next bytes, and tells the places in them. False when they cannot be gpsd's.
         func take(_ bytes: Span<UInt8>, _ onReport: (GpsdParser.Report) -> Void) -> Bool {
             self.lines.take(bytes) { line in
+                if line.starts(with: Self.greeting) { self.isGpsd = true }
                 if let report = self.parser.read(line) { onReport(report) }
             }
         }
@@ -117,11 +121,11 @@ final class GpsdSensor: SensorReader {
             if count < 0, errno == EAGAIN || errno == EINTR { return }
             return self.fail(count == 0 ? "it closed the connection" : SystemError.message(for: errno))
         }
-        self.loop.cancel(&self.timer)
         var fixes: [GpsdParser.Report] = []
         guard connection.take(buffer.span.extracting(0..<count), { fixes.append($0) }) else {
             return self.fail("a line is longer than \(GpsdParser.longestLine) bytes")
         }
+        if connection.isGpsd { self.loop.cancel(&self.timer) }
         for fix in fixes { self.tell(fix) }
         if !fixes.isEmpty { self.sink?.readingDone() }
     }

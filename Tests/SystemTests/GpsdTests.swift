@@ -118,7 +118,8 @@ extension Senses {
         @Test(arguments: [
             ("no words", "{\"class\":\"TPV\"}\\n\\n{\\n{\"class\":\"TPV\",\"mode\":9,\"lat\":1e999,\"lon\":\"x\"}\\n"),
             // In these libgps alone would look for a report for ever.
-            ("no end", "{\"class\":\"TPV\"[\"class\":\"SKY\"\\n"), ("no start", "{1\"class\":\"TPV\",\"mode\":3}\\n"),
+            ("no end", "{\"class\":\"TPV\"[\"class\":\"DEVICE\"\\n"),
+            ("no start", "{1\"class\":\"TPV\",\"mode\":3}\\n"),
             ("no line", "x" + String(repeating: "y", count: 40_000)), ("nothing", ""),
         ])
         func whatIsNoGpsdDoesNoHarm(_ name: String, _ text: String) throws {
@@ -144,6 +145,44 @@ extension Senses {
             _ = try server.waitForLine { $0.contains("WATCH={") }
             try stage.until("it is broken") { try stage.property("State", at: Self.location).contains("broken") }
             #expect(try app.terminate() == .exited(0))
+            _ = try server.terminate()
+        }
+
+        /// Who has said something, and nothing as gpsd does, is tried again like one who is silent; of a fix, what nobody can be counts
+        /// as not told.
+        @Test(arguments: [
+            ("{\\n{\"cla", false),
+            ("{\"class\":\"TPV\",\"mode\":3,\"lat\":46.0,\"lon\":14.0,\"speed\":1e308,\"eph\":1e308}\\n", true),
+        ])
+        func whoFallsSilentIsTriedAgain(_ text: String, _ isGpsd: Bool) throws {
+            let port = try Self.freePort()
+            let stage = try Stage(source: "gpsd:127.0.0.1:\(port)", broker: false)
+            let script = """
+                import socket, sys
+                server = socket.create_server(("127.0.0.1", \(port)))
+                print("there", flush=True)
+                text = sys.argv[1].encode().decode("unicode_escape").encode("latin-1")
+                kept = []
+                while True:
+                    client, _ = server.accept()
+                    asked = client.recv(100)
+                    client.sendall(text)
+                    kept.append(client)
+                    print("asked", asked, flush=True)
+                """
+            let server = try BackgroundProgram(tool: ["python3", "-c", script, text])
+            _ = try server.waitForLine { $0 == "there" }
+            let claim = "call org.jostle.Sensors1 \(Self.location) org.jostle.Sensors1.Sensor Claim a{sv} "
+            let app = try stage.startScript("a hear Samples", "a \(claim)[{'rate':V('d',1.0)}]")
+            _ = try server.waitForLine { $0.contains("WATCH={") }
+            if isGpsd {
+                let line = try app.waitForLine { $0.contains(" Samples ") }
+                #expect(line.contains("[46.0, 14.0, ") && !line.contains("e+308"), "\(line)")
+            } else {
+                _ = try server.waitForLine { $0.contains("WATCH={") }
+                _ = try #require(stage.reader).waitForLine(on: .errors) { $0.contains("it does not answer") }
+            }
+            _ = try app.terminate()
             _ = try server.terminate()
         }
 
