@@ -5,10 +5,12 @@ package struct ChannelScale: Hashable, Sendable {
 
     /// What a scale may be: beyond it is a driver that writes nonsense.
     package static let plausible = 1e-12...1e6
+    /// What an offset may be: no converter counts further.
+    package static let plausibleOffset = -0x1p40...0x1p40
 
-    /// `nil` for a scale that cannot be one.
+    /// `nil` for a scale or an offset that cannot be one.
     package init?(scale: Double, offset: Double = 0, factor: Double) {
-        guard Self.plausible.contains(scale), offset.isFinite else { return nil }
+        guard Self.plausible.contains(scale), Self.plausibleOffset.contains(offset) else { return nil }
         self.offset = offset
         self.scale = scale * factor
     }

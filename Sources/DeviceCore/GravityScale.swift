@@ -7,11 +7,20 @@ package import Motion
 package struct GravityScale: Sendable {
     /// Readings older than this hardly count.
     package static let memory = TimeSpan.seconds(10)
+    /// A device that shows nothing at all for longer does not measure.
+    private static let patience = TimeSpan.seconds(1)
 
     private var length = 0.0
     private var last: Timestamp?
+    /// Since when it has shown nothing at all.
+    private var nothingSince: Timestamp?
 
     package init() {}
+
+    /// Whether it has shown nothing at all for so long that it does not measure.
+    package func isSilent(at time: Timestamp) -> Bool {
+        self.last == nil && self.nothingSince.map { time - $0 >= Self.patience } ?? false
+    }
 
     /// Turns counts into g. False for a reading of nothing at all while nothing is known: the device has not measured yet.
     package mutating func turn(_ row: inout [Double], at time: Timestamp) -> Bool {
@@ -22,7 +31,10 @@ package struct GravityScale: Sendable {
         } else {
             self.length = length
         }
-        guard self.length > 0 else { return false }
+        guard self.length > 0 else {
+            self.nothingSince = self.nothingSince ?? time
+            return false
+        }
         self.last = time
         for axis in row.indices { row[axis] /= self.length }
         return true

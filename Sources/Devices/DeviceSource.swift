@@ -158,6 +158,11 @@ extension DeviceSource: ReadingSink {
     func reading(at time: Timestamp, _ row: Span<Double>) {
         // A device that others share may tell for a moment what is wanted no more.
         guard self.use.isRunning else { return }
+        for index in row.indices where !row[index].isFinite {
+            // It is counted as refused there.
+            self.sink?.sample(at: time, row)
+            return self.readingFailed(DeviceProblem(passing: "a reading is \(row[index])"))
+        }
         if self.use.succeeded() { self.changed() }
         let isNews = self.use.note(time, row)
         self.sink?.sample(at: time, row)

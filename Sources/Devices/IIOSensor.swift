@@ -98,7 +98,8 @@ final class IIOSensor: SensorReader {
         // What the driver has already computed needs no scale; where there is a raw value too, that one is in the buffer.
         if !directory.has("in_\(name)_raw"), directory.has("in_\(name)_input") {
             return Channel(
-                name: name, attribute: "in_\(name)_input", scale: try self.scale("in_\(name)_input", 1, offset: 0))
+                name: name, attribute: "in_\(name)_input",
+                scale: try self.scale((name: "in_\(name)_input", value: 1), offset: nil))
         }
         // Some devices have their channels in the buffer and nowhere else.
         guard directory.has("in_\(name)_raw") || (self.device.isBuffered && directory.hasChannel(name)) else {
@@ -111,12 +112,17 @@ final class IIOSensor: SensorReader {
         }
         return Channel(
             name: name, attribute: "in_\(name)_raw",
-            scale: try self.scale(scale?.name ?? "", scale?.value ?? 1, offset: offset?.value ?? 0))
+            scale: try self.scale(scale ?? (name: "", value: 1), offset: offset))
     }
 
-    private func scale(_ name: String, _ scale: Double, offset: Double) throws(DeviceProblem) -> ChannelScale {
-        guard let result = ChannelScale(scale: scale, offset: offset, factor: self.kind.factor) else {
-            throw DeviceProblem("\(name) is \(scale), which is no scale")
+    private func scale(
+        _ scale: (name: String, value: Double), offset: (name: String, value: Double)?
+    ) throws(DeviceProblem) -> ChannelScale {
+        if let offset, !ChannelScale.plausibleOffset.contains(offset.value) {
+            throw DeviceProblem("\(offset.name) is \(offset.value), which is no offset")
+        }
+        guard let result = ChannelScale(scale: scale.value, offset: offset?.value ?? 0, factor: self.kind.factor) else {
+            throw DeviceProblem("\(scale.name) is \(scale.value), which is no scale")
         }
         return result
     }
@@ -211,7 +217,11 @@ final class IIOSensor: SensorReader {
         self.matrix?.turn(&self.row)
         if self.kind.hasDirection { self.turnToOurAxes() }
         if self.kind == .proximity { self.row[0] = self.gate.value(self.row[0]) }
-        if self.gravity?.turn(&self.row, at: time) == false { return }
+        if self.gravity?.turn(&self.row, at: time) == false {
+            guard self.gravity?.isSilent(at: time) == true else { return }
+            self.sink?.readingFailed(DeviceProblem(passing: "it shows 0 on each axis, and nothing says what it counts"))
+            return
+        }
         let row = self.row
         self.sink?.reading(at: time, row.span)
     }

@@ -113,7 +113,10 @@ import Testing
         #expect(abs(scale.value(512) - 1.000_5) < 0.000_1)
         #expect(ChannelScale(scale: 0.5, offset: -20, factor: 1)?.value(30) == 5)
         for bad in [0, -1, .nan, .infinity, 1e9] { #expect(ChannelScale(scale: bad, factor: 1) == nil) }
-        #expect(ChannelScale(scale: 1, offset: .nan, factor: 1) == nil)
+        for bad in [Double.nan, .infinity, 1e308, -1e300, 0x1.1p40] {
+            #expect(ChannelScale(scale: 1, offset: bad, factor: 1) == nil)
+        }
+        #expect(ChannelScale(scale: 1, offset: -0x1p40, factor: 1)?.value(0x1p40) == 0)
         // What the kernel calls 1 gauss is 100 uT, and 1 rad/s stays.
         #expect(SensorKind.magnetometer.factor == 100)
         #expect(SensorKind.gyroscope.factor == 1)

@@ -176,6 +176,20 @@ import Testing
         #expect(row == [2, 0, 0])
     }
 
+    /// It may need a moment to measure; what shows nothing for longer does not.
+    @Test func whatShowsNothingForASecondIsSilent() {
+        var scale = GravityScale()
+        for (step, isSilent) in [(0, false), (5, false), (9, false), (10, true), (11, true)] {
+            var row = [0.0, 0, 0]
+            let time = self.time(7 + Double(step) / 10)
+            let isTurned = scale.turn(&row, at: time)
+            #expect(!isTurned && scale.isSilent(at: time) == isSilent, "\(step)")
+        }
+        var row = [0.0, 1, 0]
+        let isTurned = scale.turn(&row, at: self.time(9))
+        #expect(isTurned && !scale.isSilent(at: self.time(20)))
+    }
+
     /// Picked up while it was shaken, it is right again before long; and in free fall it shows nothing, as it should.
     @Test func theAverageIsGravity() {
         var scale = GravityScale()

@@ -43,6 +43,34 @@ extension Senses.Devices {
         #expect(try reader.terminate() == .exited(0))
     }
 
+    /// No reading of it could be one.
+    @Test(arguments: ["1e308", "-1e300", "nan"])
+    func anOffsetThatIsNoneIsABrokenSensor(offset: String) throws {
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(DeviceBed.accelerometer(0), "set \(Self.flat) in_accel_offset '\(offset)'")
+        let reader = try self.start(stage, bed)
+        let line = try self.sensor("accelerometer", on: stage)
+        #expect(field("state", of: line) == "\"broken\"" && line.contains("in_accel_offset"), "\(line)")
+        #expect(try reader.terminate() == .exited(0))
+    }
+
+    /// Without a scale, what shows nothing at all tells no sample: the sensor says so, until it shows something.
+    @Test func aSensorThatNeverShowsAnythingIsBroken() throws {
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(
+            DeviceBed.accelerometer(0), "lose \(Self.flat) in_accel_scale", "set \(Self.flat) in_accel_z_raw 0")
+        let reader = try self.start(stage, bed)
+        let script = try stage.startScript("a hear Samples", "a \(Self.claim("accelerometer", 100))")
+        try self.until("accelerometer", is: "broken", on: stage)
+        #expect(try self.sensor("accelerometer", on: stage).contains("it shows 0 on each axis"))
+        try bed.perform("set \(Self.flat) in_accel_z_raw 1000")
+        #expect(try self.samples(script, 1).values.count >= 3)
+        try self.until("accelerometer", is: "running", on: stage)
+        #expect(try reader.terminate() == .exited(0))
+    }
+
     /// A sensor that tells the same for ever, and one at the end of its range, are remarked on, and go on; the first change ends it.
     @Test func aStuckOrSaturatedSensorSaysSo() throws {
         let stage = try Stage(source: nil)

@@ -349,6 +349,10 @@ final class ReaderSensor {
     }
 
     private func reading(at time: Timestamp, _ row: [Double]) {
+        guard row.allSatisfy(\.isFinite) else {
+            self.sample(at: time, row)
+            return self.broke("a reading is no number", isFinal: false)
+        }
         if self.use.succeeded() { self.changed() }
         let isNews = self.use.note(time, row.span)
         self.sample(at: time, row)
