@@ -136,6 +136,8 @@ package enum SensorLimits {
     package static let channels = 16
     /// Rates that can be claimed, in Hz.
     package static let rates: ClosedRange<Double> = 0.01...10_000
+    /// The rate in Hz that nobody needs a right for: faster ones can hear speech through an accelerometer.
+    package static let rateForAll = 200.0
     /// Longest time that samples may be held back.
     package static let batchLatency = TimeSpan.seconds(10)
     /// Most samples in one message.

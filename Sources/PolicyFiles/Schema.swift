@@ -249,7 +249,7 @@ enum Schema {
                 + "broker with a reader on the system bus.",
             isForUsers: true
         ) { (target, words) throws(ValueProblem) in
-            target.sensing.fastestRate = try Values.rate(words, AppSettings.rateForAll...SensorLimits.rates.upperBound)
+            target.sensing.fastestRate = try Values.rate(words, SensorLimits.rateForAll...SensorLimits.rates.upperBound)
         },
         Key(
             "Thresholds", .words, "",

@@ -7,21 +7,24 @@ import Motion
 struct ClaimGrid: Sendable {
     /// True when every sample of the device is due to the claimant.
     private(set) var takesAll = true
-    /// Half the time between two samples of the device, in µs.
+    /// Half the time between two samples that come here, in µs.
     private var halfStep = 0.0
     /// The first sample's time, where the grid begins.
     private var origin: Timestamp?
     /// The grid's bucket that the last due sample fell into, or that is open.
     private var bucket = 0.0
-    /// Bounds what a stranger has of a device that gives more than it says, and of claims made anew; `nil` for our own and the broker.
-    private var allowance: SampleAllowance?
+    /// Whether there are so many samples at most as the rate says, whatever the device gives.
+    var isBounded: Bool
+    private var allowance = SampleAllowance()
 
-    init(isBounded: Bool) { self.allowance = isBounded ? SampleAllowance() : nil }
+    init(isBounded: Bool) { self.isBounded = isBounded }
 
     /// Follows the device to another pace. Returns the rate that is in force then: the wanted one, or the device's.
-    mutating func follow(_ device: SensorPace, wanted: Double) -> Double {
+    ///
+    /// - Parameter most: How many of the device's samples a second come here at most.
+    mutating func follow(_ device: SensorPace, wanted: Double, atMost most: Double = .infinity) -> Double {
         self.takesAll = device.rate <= wanted * (1 + SensorDescription.rateTolerance)
-        self.halfStep = 500_000 / device.rate
+        self.halfStep = 500_000 / min(device.rate, most)
         return self.takesAll ? device.rate : wanted
     }
 
@@ -37,7 +40,7 @@ struct ClaimGrid: Sendable {
             bucket = (elapsed * rate / 1_000_000).rounded(.down)
             guard self.takesAll || bucket > self.bucket else { return false }
         }
-        guard self.allowance?.take(time, at: rate) ?? true else { return false }
+        guard !self.isBounded || self.allowance.take(time, at: rate) else { return false }
         if self.origin == nil { self.origin = time }
         self.bucket = bucket
         return true

@@ -21,6 +21,8 @@ struct SensorClaim: Sendable {
     private var block: ClaimBlock
 
     var requested: SensorPace { self.request.pace }
+    /// Whether it takes of the samples only that all may see, together.
+    private var isShared: Bool { Self.isShared(self.request, of: self.user) }
     /// When the first waiting sample must be on its way; `nil` when none waits.
     var deadline: Timestamp? { self.block.deadline }
 
@@ -31,8 +33,12 @@ struct SensorClaim: Sendable {
         self.isPrompt = isPrompt
         self.request = request
         self.inForce = request.pace
-        self.grid = ClaimGrid(isBounded: user != nil)
+        self.grid = ClaimGrid(isBounded: user != nil && !Self.isShared(request, of: user))
         self.block = ClaimBlock(channels: channels)
+    }
+
+    private static func isShared(_ request: SensorRequest, of user: UInt32?) -> Bool {
+        user != nil && request.pace.rate <= SensorLimits.rateForAll
     }
 
     /// Begins anew with another pace: numbers from 0, own grid. Returns whether samples waited, which are due now.
@@ -42,12 +48,14 @@ struct SensorClaim: Sendable {
         self.bucket.empty()
         self.block.beginAnew()
         self.grid.beginAnew()
+        self.grid.isBounded = self.user != nil && !self.isShared
         return isDue
     }
 
     /// Follows the device to another pace. Returns whether that changes what is in force here.
     mutating func follow(_ device: SensorPace) -> Bool {
-        let rate = self.grid.follow(device, wanted: self.requested.rate)
+        let rate = self.grid.follow(
+            device, wanted: self.requested.rate, atMost: self.isShared ? SensorLimits.rateForAll : .infinity)
         // Waiting less than one period gathers nothing: the samples would come one at a time, only later.
         let gathers = Double(self.requested.batchLatency.microseconds) >= 1_000_000 / rate
         let pace = SensorPace(rate: rate, batchLatency: gathers ? self.requested.batchLatency : .zero)
@@ -69,7 +77,10 @@ struct SensorClaim: Sendable {
     }
 
     /// Takes a sample of the device if it is due at this claimant's rate. Returns whether the block is due now.
-    mutating func offer(_ time: Timestamp, _ row: Span<Double>, since: Timestamp) -> Bool {
+    ///
+    /// - Parameter isForAll: Whether it is one that all may see.
+    mutating func offer(_ time: Timestamp, _ row: Span<Double>, since: Timestamp, isForAll: Bool) -> Bool {
+        guard isForAll || !self.isShared else { return false }
         guard self.grid.reaches(time, at: self.inForce.rate) else {
             // Where every sample is due, what is not is more than there should be.
             if self.request.decimation != .last, !self.grid.takesAll {

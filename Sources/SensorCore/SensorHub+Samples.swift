@@ -16,7 +16,8 @@ extension SensorHub {
         self.lastTime = time
         let held = self.running?.batchLatency ?? .zero
         let since = min(max(time, arrival - held), arrival)
-        for index in 0..<self.awake where self.claims[index].offer(time, row, since: since) {
+        let isForAll = self.view.reaches(time, at: self.viewRate)
+        for index in 0..<self.awake where self.claims[index].offer(time, row, since: since, isForAll: isForAll) {
             actions.append(.send(self.claims[index].client))
         }
         return .accepted

@@ -32,8 +32,12 @@ package struct SensorHub: Sendable {
     /// How many are awake.
     private(set) var awake = 0
     private var lastClaim: UInt64 = 0
+    /// How many samples a second all may see.
+    private(set) var viewRate = SensorLimits.rateForAll
     /// The time of the last sample accepted.
     var lastTime = Timestamp(microseconds: -1)
+    /// The samples that all may see: many claims that read slowly enough, each at times of its own, would together read fast.
+    var view = ClaimGrid(isBounded: true)
     /// What is asked of the device.
     private var device = DevicePace()
     /// Client index -> position in `claims`, or -1.
@@ -199,6 +203,7 @@ package struct SensorHub: Sendable {
     /// Lets every claim follow the device's pace, and tells those for whom that changes something.
     private mutating func follow(_ pace: SensorPace, causedBy client: ClientID?, into actions: inout [SensorAction]) {
         self.running = pace
+        self.viewRate = self.view.follow(pace, wanted: SensorLimits.rateForAll)
         for index in 0..<self.awake where self.claims[index].follow(pace) {
             let claim = self.claims[index]
             if claim.client != client { actions.append(.tell(claim.client, claim.inForce)) }

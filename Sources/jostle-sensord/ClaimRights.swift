@@ -39,7 +39,7 @@ final class ClaimRights {
 
     /// What policy says of rates.
     private struct Rates {
-        var forAll = AppSettings.rateForAll
+        var forAll = SensorLimits.rateForAll
         /// Who may read faster than all: the fastest first.
         var faster: [(app: AppID, rate: Double)] = []
     }
@@ -157,7 +157,7 @@ final class ClaimRights {
 
     // MARK: Rates
 
-    private func isForAll(_ rate: Double) -> Bool { rate <= AppSettings.rateForAll }
+    private func isForAll(_ rate: Double) -> Bool { rate <= SensorLimits.rateForAll }
 
     /// Finds the fastest rate that a caller may have by its names, as far as that is needed.
     private func look(

@@ -51,8 +51,8 @@ import Randomness
         #expect(shell.hub.counters.accepted == 8_000 * seconds && shell.hub.counters.refused == 0)
     }
 
-    /// A device that says 100 Hz and gives 2 000, and claims that are made anew for each sample: strangers have little more than they
-    /// claim, and what comes in time is theirs, however it was gathered.
+    /// A device that says 100 Hz and gives 2 000, and claims that are made anew for each sample: strangers have little more than that
+    /// together, and what comes in time is theirs, however it was gathered.
     @Test(arguments: [Decimation.last, .mean]) func nobodyHasManyMoreThanClaimed(_ decimation: Decimation) throws {
         let shell = Shell(rates: [100])
         for (client, rate) in [(a, 100.0), (b, 10)] { _ = try shell.claim(client, rate, .zero, decimation, of: 1_000) }
@@ -62,7 +62,8 @@ import Randomness
             if time % 5_000 == 0 { _ = try shell.claim(b, 10, .zero, decimation, of: 1_000) }
         }
         #expect((2_000...2_600).contains(shell.times(a).count), "\(shell.times(a).count)")
-        #expect(shell.times(b).count <= 300, "\(shell.times(b).count)")
+        let all = Set(shell.times(a)).union(shell.times(b))
+        #expect(all.count <= 2_600, "\(all.count)")
         // Half a second of it, then what it gathered in the other half.
         let before = shell.times(a).count
         for second in seconds + 1..<seconds + 11 {
@@ -73,6 +74,34 @@ import Randomness
             }
         }
         #expect(shell.times(a).count == before + 1_000)
+    }
+
+    /// Many claims that anybody may have, of a device that has no rate between 100 and 1 600 Hz: together they see no more than the fastest
+    /// of them could, and each has what it claims. Who may have more, and our own, see all.
+    @Test(arguments: [Decimation.last, .mean, .peak]) func manySlowClaimsAreNoFastOne(_ decimation: Decimation) throws {
+        let shell = Shell(rates: [100, 1_600])
+        let rates = (0..<16).map { 200 - Double($0) * 3 }
+        for (index, rate) in rates.enumerated() {
+            #expect(try shell.claim(ClientID(UInt32(index)), rate, .zero, decimation, of: 1_000).rate == rate)
+        }
+        let (fast, own) = (ClientID(50), ClientID(51))
+        _ = try shell.claim(fast, 1_600, of: 1_001)
+        _ = try shell.claim(own, 150)
+        let seconds = 4
+        for index in 0..<1_600 * seconds {
+            shell.sample(Int64(index) * 625)
+            // New ones begin at other times, and see nothing else.
+            if index % 37 == 0 { _ = try shell.claim(ClientID(20), 155, .zero, decimation, of: 1_002) }
+        }
+        let clients = rates.indices.map { ClientID(UInt32($0)) }
+        let all = Set((clients + [ClientID(20)]).flatMap { shell.times($0) })
+        #expect(all.count <= 200 * seconds + 1, "\(all.count)")
+        for (client, rate) in zip(clients, rates) {
+            #expect(abs(shell.times(client).count - Int(rate) * seconds) <= 3, "\(rate): \(shell.times(client).count)")
+        }
+        #expect(shell.times(fast).count == 1_600 * seconds)
+        let steps = zip(shell.times(own), shell.times(own).dropFirst()).map { $1 - $0 }
+        #expect(steps.allSatisfy { (6_250...7_500).contains($0) })
     }
 
     @Test(arguments: [(100.0, 50.0, 2), (100, 25, 4), (100, 10, 10), (400, 100, 4), (60, 30, 2), (104, 26, 4)])

@@ -57,9 +57,6 @@ package struct AppSettings: Hashable, Sendable {
     /// What holds for the motion that it asks for.
     package var sensing = AppSensing()
 
-    /// The rate that nobody needs a right for: faster ones can hear speech through an accelerometer.
-    package static let rateForAll = 200.0
-
     package init() {}
 
     /// How long a task may take.
@@ -74,7 +71,7 @@ package struct AppSettings: Hashable, Sendable {
 /// What policy says of the motion that an app asks for.
 package struct AppSensing: Hashable, Sendable {
     /// The fastest rate in Hz at which it may read samples itself, past the broker.
-    package var fastestRate = AppSettings.rateForAll
+    package var fastestRate = SensorLimits.rateForAll
     /// Whether the motion around what its detectors hit may be kept, where the broker keeps any.
     package var keepsClips = true
     /// What its detectors are to pass instead of what they ask for, as people write it: by a detector's name, or its preset.

@@ -135,8 +135,10 @@ final class ReaderClaim {
             let isTooMuch = self.user != nil && Double(end - begin) < 800_000 / rate
             return isTooMuch ? nil : "sample \(first + 1) of \(rate) Hz is left out"
         }
-        // One in between was due then.
-        return Double(end - begin) > 1_000_000 / self.request.pace.rate + 2
+        // One in between was due then; of those that all may see, the one before which the next could not be.
+        let isShared = self.user != nil && self.request.pace.rate <= SensorLimits.rateForAll
+        let pause = isShared ? 1_000_000 / min(rate, SensorLimits.rateForAll) : 0
+        return Double(end - begin) > 1_000_000 / self.request.pace.rate + pause + 2
             ? "sample \(second - 1) is left out, which is due \(end - begin) us after the one before" : nil
     }
 
