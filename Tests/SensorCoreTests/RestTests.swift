@@ -131,6 +131,8 @@ import Testing
                 gone.received[client] = []
             case 6:
                 guard asleep.contains(index) || awake.contains(index) else { continue }
+                // A release is an occasion to slow down, and one of nothing is none.
+                for shell in [resting, gone] { shell.tick(now) }
                 #expect(resting.release(client))
                 #expect(gone.release(client) == awake.contains(index))
                 (resting.received[client], gone.received[client]) = ([], [])
