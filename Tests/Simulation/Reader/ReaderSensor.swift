@@ -161,6 +161,7 @@ final class ReaderSensor {
     }
 
     private func readingDone() {
+        if let time = self.hub.slowsDown, time <= self.now { self.catchUp() }
         self.hub.tick(at: self.now, into: &self.actions.wanted)
         self.performAll()
     }
