@@ -15,10 +15,6 @@ package final class GpsdParser {
 
     /// gpsd's own lines have at most 10 KiB.
     package static let longestLine = 16_384
-    /// What makes sense on Earth and around it, in m/s, degrees and m; else it counts as not told.
-    private static let speeds = 0.0...100_000
-    private static let courses = -360.0...360
-    private static let accuracies = 0.0...50_000_000
 
     private let data: UnsafeMutablePointer<gps_data_t>
 
@@ -38,10 +34,9 @@ package final class GpsdParser {
         // SAFETY: the text ends in NUL and is ours to change; both structs live for the call.
         guard unsafe CGps_read(self.data, &text, &fix) != 0 else { return nil }
         guard fix.latitude.isFinite, fix.longitude.isFinite else { return nil }
-        func told(_ value: Double, _ sense: ClosedRange<Double>) -> Double? { sense.contains(value) ? value : nil }
+        func told(_ value: Double) -> Double? { value.isFinite ? value : nil }
         return Report(
             time: fix.time == 0 ? nil : fix.time, latitude: fix.latitude, longitude: fix.longitude,
-            speed: told(fix.speed, Self.speeds), course: told(fix.course, Self.courses),
-            accuracy: told(fix.accuracy, Self.accuracies))
+            speed: told(fix.speed), course: told(fix.course), accuracy: told(fix.accuracy))
     }
 }

@@ -25,6 +25,9 @@ package struct LocationFix: Hashable, Sendable {
 package struct LocationTrack: Sendable {
     /// In m; taken when nothing is said of it, as for a phone under the open sky.
     package static let usualAccuracy = 10.0
+    /// In m/s and m; what lies outside counts as not told, as nothing on Earth or around it has it.
+    private static let speeds = 0.0...100_000
+    private static let accuracies = 0.0...50_000_000
     /// A step shorter than this, in m, has no direction.
     private static let shortest = 0.5
 
@@ -45,12 +48,12 @@ package struct LocationTrack: Sendable {
             self.speed = way / (Double(fix.time.subtractingReportingOverflow(last.time).partialValue) / 1_000_000)
             if way >= Self.shortest { self.course = last.position.course(to: fix.position) }
         }
-        if let speed = fix.speed, speed.isFinite, speed >= 0 { self.speed = speed }
-        if let course = fix.course, course.isFinite, (0...360).contains(course) {
+        if let speed = fix.speed, Self.speeds.contains(speed) { self.speed = speed }
+        if let course = fix.course, (0...360).contains(course) {
             self.course = course == 360 ? 0 : course
         }
         self.last = fix
-        let accuracy = fix.accuracy.flatMap { $0.isFinite && $0 >= 0 ? $0 : nil } ?? Self.usualAccuracy
+        let accuracy = fix.accuracy.flatMap { Self.accuracies.contains($0) ? $0 : nil } ?? Self.usualAccuracy
         return [fix.position.latitude, fix.position.longitude, self.speed, self.course, accuracy]
     }
 }

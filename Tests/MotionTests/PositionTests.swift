@@ -89,5 +89,7 @@ import Testing
         // What no receiver can mean is not taken over.
         let odd = try #require(row(10_500_000, east, speed: -1, course: .nan, accuracy: -5))
         #expect(odd[2] == 0 && odd[4] == 10)
+        let huge = try #require(row(11_500_000, east, speed: 1e308, course: 1e308, accuracy: 1e308))
+        #expect(huge[2...] == odd[2...])
     }
 }
