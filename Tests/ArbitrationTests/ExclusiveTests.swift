@@ -265,7 +265,8 @@ import Testing
         #expect(lab.deliveries.map(\.id.name) == ["A", "A", "B", "A", "C", "C", "B", "B"])
     }
 
-    @Test func anAnswerRenewsTheLease() {
+    /// A group that A has won for three seconds.
+    private func leasedLab() -> Lab {
         let rules = [rule(for: "A", strength: 1), rule(for: "B", strength: 2)]
         var lab = self.lab(rules) {
             $0.commitWindow = .zero
@@ -276,6 +277,11 @@ import Testing
         lab.add("A")
         lab.add("B")
         lab.hit(["a"], at: 0)
+        return lab
+    }
+
+    @Test func anAnswerRenewsTheLease() {
+        var lab = self.leasedLab()
         lab.pass(to: 2_000)
         lab.answer("A", 1, .consume)
         lab.hit(["a", "b"], at: 4_000)
@@ -285,16 +291,7 @@ import Testing
     }
 
     @Test func oneAnswerRenewsTheLeaseOnce() {
-        let rules = [rule(for: "A", strength: 1), rule(for: "B", strength: 2)]
-        var lab = self.lab(rules) {
-            $0.commitWindow = .zero
-            $0.isSticky = true
-            $0.lease = .seconds(3)
-            $0.hysteresis = 5
-        }
-        lab.add("A")
-        lab.add("B")
-        lab.hit(["a"], at: 0)
+        var lab = self.leasedLab()
         for time: Int64 in [2_000, 4_000] {
             lab.pass(to: time)
             lab.answer("A", 1, .consume)

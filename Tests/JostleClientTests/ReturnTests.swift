@@ -152,14 +152,19 @@ import Testing
         #expect(!isInTime)
     }
 
-    /// `TaskDone` says of no task which it is.
-    @Test func whatOutlivedItsBrokerIsNotTakenForAnother() throws {
+    private func sceneOfATaskThatOutlivedItsBroker() throws -> Scene {
         let scene = try Scene()
         try scene.begin("refresh")
         #expect(try scene.app.nextTask()?.identifier == "refresh")
         try scene.leave()
         try scene.comeBack()
         try scene.untilItIsBack()
+        return scene
+    }
+
+    /// The broker that is there began another, and is told nothing of the one before.
+    @Test func whatOutlivedItsBrokerIsNotTakenForAnother() throws {
+        let scene = try self.sceneOfATaskThatOutlivedItsBroker()
         try scene.begin("tidy-up")
         let isRefreshInTime = try scene.app.finishTask(success: true)
         #expect(!isRefreshInTime && scene.broker.calls == ["Register"])
@@ -169,12 +174,7 @@ import Testing
     }
 
     @Test func whatIsDoneIsDoneForTheBrokerThatBeganItAgain() throws {
-        let scene = try Scene()
-        try scene.begin("refresh")
-        #expect(try scene.app.nextTask()?.identifier == "refresh")
-        try scene.leave()
-        try scene.comeBack()
-        try scene.untilItIsBack()
+        let scene = try self.sceneOfATaskThatOutlivedItsBroker()
         try scene.begin("refresh")
         let isInTime = try scene.app.finishTask(success: true)
         #expect(isInTime && scene.broker.calls == ["Register", "TaskDone done"])
