@@ -32,6 +32,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case device
     /// What windows say of themselves, what their processes show, and desktop files.
     case window
+    /// What an X server says, cut into pieces.
+    case x11
     /// Where control groups are mounted, and of which a process is.
     case groups
     /// An app's file of background work.
@@ -72,6 +74,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .verdict: return Self.verdict(bytes)
         case .device: return DeviceTarget.run(bytes)
         case .window: return WindowTarget.run(bytes)
+        case .x11: return X11Target.run(bytes)
         case .groups: return GroupTarget.run(bytes)
         case .app: return Self.app(bytes)
         case .stream: return Self.stream(bytes)
