@@ -60,7 +60,7 @@ PROGRAMS = jostle $(DAEMONS) $(EXAMPLES)
 # What building and the demo need, and what the tests and lints need besides.
 # The program that looks at displays, and what it needs besides; `make demo` needs neither.
 FOCUS = jostle-focus
-FOCUS_PACKAGES = libwayland-dev libwayland-bin libxcb1-dev libxcb-res0-dev
+FOCUS_PACKAGES = libwayland-dev libwayland-bin libxcb1-dev libxcb-res0-dev libxau-dev
 # What its tests run on.
 DESKTOP_PACKAGES = xvfb openbox x11-apps x11-utils xdotool wmctrl sway phoc foot kwin-wayland gnome-shell gir1.2-gtk-3.0
 # The program that speaks to a server, and what it needs besides; and what its tests have for a server.

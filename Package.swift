@@ -109,7 +109,8 @@ let package = Package(
         .systemLibrary(name: "CGps", pkgConfig: "libgps", providers: [.apt(["libgps-dev"])]),
         .systemLibrary(
             name: "CWayland", pkgConfig: "wayland-client", providers: [.apt(["libwayland-dev", "libwayland-bin"])]),
-        .systemLibrary(name: "CXCB", pkgConfig: "xcb", providers: [.apt(["libxcb1-dev", "libxcb-res0-dev"])]),
+        .systemLibrary(
+            name: "CXCB", pkgConfig: "xcb", providers: [.apt(["libxcb1-dev", "libxcb-res0-dev", "libxau-dev"])]),
         .target(
             name: "CWlrToplevel", dependencies: ["CWayland"],
             exclude: ["generate", "wlr-foreign-toplevel-management-unstable-v1.xml"]),

@@ -1,4 +1,5 @@
 import CXCB
+import FocusCore
 import Glibc
 import Loop
 
@@ -20,13 +21,23 @@ enum X11Event {
     case destroyed(UInt32)
 }
 
-/// A connection to an X server on which nobody waits: each request has what is done with its answer, and answers come in order.
+/// What an X server is asked, and what it answers, by libxcb.
 ///
+/// The library has one end of a pair of sockets, and we stand in for the server at the other. So it never waits: it is given
+/// whole messages only, and reads at once all that it is given; and it has room for what it writes, because the pair is
+/// empty whenever it is flushed, and it is flushed before its own buffer is full.
+/// Each request has what is done with its answer, and answers come in order.
 /// Not `Sendable`: it belongs to the thread of its loop.
 @safe
 final class X11Line {
+    /// The window behind all others.
     let root: UInt32
+    private let relay: X11Relay
+    /// Where we stand in for the server.
+    private let end: OwnedDescriptor
     private var raw: OpaquePointer?
+    private var packet = [UInt64](repeating: 0, count: X11Line.packetWords)
+    private var unflushed = 0
     private var requests: [Request] = []
     /// The place of the first one that has no answer yet.
     private var first = 0
@@ -39,6 +50,12 @@ final class X11Line {
 
     /// The most requests without an answer, beyond which no windows are asked: what a server that does not read must hold.
     private static let mostOutstanding = 256
+    /// The most requests that the library keeps for itself: its buffer has 16 KiB, and none of ours has more than 64 bytes.
+    private static let mostUnflushed = 128
+    /// As much as the library writes at once.
+    private static let packetWords = (16 << 10) / 8
+    /// Room for the longest greeting, and for what the kernel needs to keep it.
+    private static let room = 416 << 10
 
     /// This machine's name, as clients tell it.
     static let host: String = {
@@ -50,28 +67,37 @@ final class X11Line {
         }
     }()
 
-    /// Connects, and waits for the greeting.
-    init?(to display: String) {
-        var number: Int32 = 0
-        // SAFETY: the library gives a connection in any case, which is ours to end.
-        guard let raw = unsafe xcb_connect(display, &number) else { return nil }
-        // Prepared before any answer is waited for, so that asking for it later waits for nothing.
-        var screens = unsafe xcb_setup_roots_iterator(xcb_get_setup(raw))
-        guard unsafe xcb_connection_has_error(raw) == 0 else {
-            unsafe xcb_disconnect(raw)
-            return nil
+    /// Begins where a server took us in.
+    ///
+    /// - Parameter root: that of the screen that is looked at.
+    static func make(_ greeting: X11Greeting, root: UInt32, through relay: X11Relay) throws(SystemError) -> X11Line {
+        try PacketPair(room: self.room).split { (own, given) throws(SystemError) in
+            try X11Line(own, given, greeting, root, relay)
         }
-        unsafe CXCB_ask_for_res(raw)
-        while number > 0, unsafe screens.rem > 1 {
-            unsafe xcb_screen_next(&screens)
-            number -= 1
+    }
+
+    private init(
+        _ own: consuming OwnedDescriptor, _ given: consuming OwnedDescriptor, _ greeting: X11Greeting, _ root: UInt32,
+        _ relay: X11Relay
+    ) throws(SystemError) {
+        self.root = root
+        self.relay = relay
+        let place = own.raw
+        self.end = own
+        // The library looks for messages before it asks to be taken in. It would take the greeting for a long one, and wait for
+        // its rest; a packet of less than 32 bytes it keeps, so the head comes alone.
+        try Self.put(greeting.bytes.prefix(X11Greeting.head), into: place)
+        try Self.put(greeting.bytes.dropFirst(X11Greeting.head), into: place)
+        let descriptor = given.release()
+        // SAFETY: the library takes the descriptor over in any case. Where it fails there is nothing to end.
+        guard let raw = unsafe xcb_connect_to_fd(descriptor, nil), unsafe xcb_connection_has_error(raw) == 0 else {
+            throw SystemError(code: EPROTO, function: "xcb_connect_to_fd")
         }
-        guard unsafe screens.rem > 0, let screen = unsafe screens.data else {
-            unsafe xcb_disconnect(raw)
-            return nil
-        }
-        self.root = unsafe screen.pointee.root
         unsafe self.raw = raw
+        // It asks to be taken in, as the relay did.
+        _ = try self.end.receive(packet: &self.packet)
+        // Asked before anything else, so that its answer is there when it is looked for.
+        unsafe CXCB_ask_for_res(raw)
     }
 
     deinit { self.close() }
@@ -83,13 +109,51 @@ final class X11Line {
         self.first = 0
     }
 
-    var descriptor: Int32 { unsafe self.raw.map { unsafe xcb_get_file_descriptor($0) } ?? -1 }
     var isBroken: Bool { unsafe self.raw.map { unsafe xcb_connection_has_error($0) != 0 } ?? true }
     var hasRoom: Bool { self.requests.count - self.first < Self.mostOutstanding }
 
-    func flush() { if let raw = unsafe self.raw { unsafe xcb_flush(raw) } }
+    /// Gives what was asked to the relay.
+    func flush() {
+        self.unflushed = 0
+        guard let raw = unsafe self.raw else { return }
+        unsafe xcb_flush(raw)
+        do throws(SystemError) {
+            while let count = try self.end.receive(packet: &self.packet), count > 0 {
+                // SAFETY: no more than the array has, and what came is at its front.
+                self.relay.send(unsafe self.packet.withUnsafeBytes { unsafe Array($0.prefix(count)) })
+            }
+        } catch {
+            self.close()
+        }
+    }
 
     // MARK: What comes in
+
+    /// Gives whole messages to the library, as much as it reads at once: all of it is to be taken before there is more.
+    func put(_ messages: [UInt8]) {
+        guard unsafe self.raw != nil else { return }
+        do throws(SystemError) {
+            try Self.put(messages[...], into: self.end.raw)
+        } catch {
+            // A part of a message is what the library would wait for the rest of.
+            self.close()
+        }
+    }
+
+    /// The library reads a packet at a time, and has no room for a longer one.
+    private static func put(_ bytes: ArraySlice<UInt8>, into end: Int32) throws(SystemError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let packet = rest.prefix(X11Messages.longestParcel)
+            try systemCall("send") {
+                // SAFETY: as many bytes as there are in the slice.
+                unsafe packet.withUnsafeBytes {
+                    unsafe send(end, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
+                }
+            }
+            rest = rest.dropFirst(packet.count)
+        }
+    }
 
     /// The next event that means something to us.
     func nextEvent() -> X11Event? {
@@ -140,6 +204,7 @@ final class X11Line {
         if structure { mask |= XCB_EVENT_MASK_STRUCTURE_NOTIFY.rawValue }
         // SAFETY: one value for the one bit of the list. That there is no such window is an event that nobody reads.
         _ = unsafe xcb_change_window_attributes(raw, window, XCB_CW_EVENT_MASK.rawValue, &mask)
+        self.asked()
     }
 
     /// - Parameter words: how much is read of it, in words of four bytes.
@@ -151,8 +216,10 @@ final class X11Line {
             guard let reply = unsafe reply?.assumingMemoryBound(to: xcb_get_property_reply_t.self) else {
                 return then(X11Answer())
             }
-            // SAFETY: the library has read a whole answer, of which these are the place and the length of the value.
-            let length = unsafe min(Int(xcb_get_property_value_length(reply)), Int(words) * 4)
+            // SAFETY: the library has read a whole answer, of which this is the place of the value. What the server says of
+            // the value's length counts as far as so much came.
+            let length = unsafe min(
+                Int(xcb_get_property_value_length(reply)), Int(reply.pointee.length) * 4, Int(words) * 4)
             guard let start = unsafe xcb_get_property_value(reply), length > 0 else { return then(X11Answer()) }
             let value = unsafe UnsafeRawBufferPointer(start: start, count: length)
             var answer = X11Answer()
@@ -205,9 +272,10 @@ final class X11Line {
         unsafe self.expect(cookie.sequence) { reply in
             var answer = X11Answer()
             if let reply = unsafe reply?.assumingMemoryBound(to: xcb_res_query_client_ids_reply_t.self) {
-                // SAFETY: the library has read a whole answer; only the first entry is looked at, and of it the first number.
+                // SAFETY: the library has read a whole answer; only the first entry is looked at, and of it the first
+                // number, if so much came.
                 let entries = unsafe xcb_res_query_client_ids_ids_iterator(reply)
-                if unsafe entries.rem > 0, let entry = unsafe entries.data,
+                if unsafe reply.pointee.length >= 4, unsafe entries.rem > 0, let entry = unsafe entries.data,
                     unsafe xcb_res_client_id_value_value_length(entry) > 0,
                     let value = unsafe xcb_res_client_id_value_value(entry)
                 {
@@ -220,6 +288,12 @@ final class X11Line {
 
     private func expect(_ sequence: UInt32, _ take: @escaping (UnsafeMutableRawPointer?) -> Void) {
         unsafe self.requests.append(Request(sequence: sequence, take: take))
+        self.asked()
+    }
+
+    private func asked() {
+        self.unflushed += 1
+        if self.unflushed == Self.mostUnflushed { self.flush() }
     }
 }
 

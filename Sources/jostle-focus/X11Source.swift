@@ -1,23 +1,21 @@
-import CXCB
 import DaemonSupport
 import FocusCore
-import Glibc
 import Loop
 
 /// The windows of an X server whose window manager keeps to EWMH.
 ///
-/// Nothing here waits for an answer but to the greeting, of a server that has just answered another: requests are numbered, and their answers are taken as they come. What a window says
-/// is read in pieces of bounded size, and what vanished meanwhile is an error that nobody minds.
+/// Nothing here waits for an answer, not even for the greeting: answers are taken as they come. What a window says is
+/// read in pieces of bounded size, and what vanished meanwhile is an error that nobody minds.
 /// Not `Sendable`: it belongs to the thread of its loop.
-@safe
 final class X11Source: FocusSource {
     let name: String
     let desk: DeskLink
-    private let display: String
+    private let display: (number: UInt32, screen: Int)
     private let loop: EventLoop
     private let log: Log
     private let socket: DisplaySocket
-    private var knock: X11Knock?
+    private var relay: X11Relay?
+    /// There is one while the server has taken us in.
     private var line: X11Line?
     private var watch: EventLoop.Registration?
     private var names: X11Names?
@@ -32,18 +30,16 @@ final class X11Source: FocusSource {
 
     /// The most windows that are followed.
     private static let mostWindows = Desk.mostWindows
-    /// The most events that are handled before others get their turn.
-    private static let batch = 256
 
     /// - Parameter display: what `DISPLAY` names, such as `:0`; `nil` when it is not on this machine.
     init?(_ display: String, _ desk: DeskLink, on loop: EventLoop, log: Log) {
-        guard let number = Self.number(of: display) else { return nil }
+        guard let parts = Self.parts(of: display) else { return nil }
         self.name = "x11:\(sourceName(display))"
-        self.display = display
+        self.display = parts
         self.desk = desk
         self.loop = loop
         self.log = log
-        self.socket = DisplaySocket("/tmp/.X11-unix/X\(number)", on: loop)
+        self.socket = DisplaySocket("/tmp/.X11-unix/X\(parts.number)", on: loop)
         self.socket.onTry = { [unowned self] in self.open() }
         self.socket.onGivingUp = { [unowned self] in
             self.log.notice("\(self.name): no X server takes us at \(self.socket.path); waiting for one")
@@ -52,10 +48,12 @@ final class X11Source: FocusSource {
 
     deinit { self.drop() }
 
-    /// The number in `:0` or `:0.0`.
-    private static func number(of display: String) -> UInt32? {
+    /// The numbers in `:0` or `:0.0`.
+    private static func parts(of display: String) -> (number: UInt32, screen: Int)? {
         guard display.hasPrefix(":") else { return nil }
-        return UInt32(display.dropFirst().prefix { $0 != "." })
+        let parts = display.dropFirst().split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let number = UInt32(parts[0]), let screen = UInt16(parts.count == 1 ? "0" : parts[1]) else { return nil }
+        return (number, Int(screen))
     }
 
     func start() {
@@ -75,36 +73,38 @@ final class X11Source: FocusSource {
 
     private func open() -> Bool {
         do throws(SystemError) {
-            self.knock = try X11Knock(at: self.socket.path, on: self.loop) { [weak self] in self?.enter($0) }
+            let relay = try X11Relay(to: self.socket.path, X11Authority(of: self.display.number))
+            self.watch = try self.loop.watch(relay.descriptor, for: .read) { [weak self] _ in self?.serve() }
+            self.relay = relay
+            self.flush()
             return true
         } catch {
             return false
         }
     }
 
-    /// Goes in where somebody answered.
-    private func enter(_ isAnswered: Bool) {
-        self.knock = nil
-        guard isAnswered, let line = X11Line(to: self.display) else { return self.socket.lost() }
+    /// Goes in where the server takes us in.
+    private func enter(_ greeting: X11Greeting, through relay: X11Relay) {
+        guard greeting.roots.indices.contains(self.display.screen) else { return self.lose() }
+        let line: X11Line
         do throws(SystemError) {
-            self.watch = try self.loop.watch(line.descriptor, for: .read) { [weak self] _ in self?.serve() }
+            line = try X11Line.make(greeting, root: greeting.roots[self.display.screen], through: relay)
         } catch {
             self.log.error("\(self.name): \(error)")
-            return self.socket.lost()
+            return self.lose()
         }
         self.line = line
         self.isGathering = true
         self.knows = (list: false, front: false)
         self.desk.begin()
         X11Names.ask(on: line) { [weak self] in self?.begin($0) }
-        line.flush()
     }
 
     private func drop() {
         self.loop.cancel(&self.watch)
-        self.knock = nil
         self.line?.close()
         self.line = nil
+        self.relay = nil
         self.names = nil
         self.windows = [:]
         self.waiting = []
@@ -112,28 +112,46 @@ final class X11Source: FocusSource {
         self.front = 0
     }
 
+    /// The server is gone, or does not take us in.
     private func lose() {
-        self.log.info("\(self.name): the X server is gone")
+        let wasIn = self.line != nil
         self.drop()
-        self.desk.leave()
+        if wasIn {
+            self.log.info("\(self.name): the X server is gone")
+            self.desk.leave()
+        }
         self.socket.lost()
     }
 
-    /// Handles what has come in.
+    /// Handles what has come in, and asks on.
     private func serve() {
-        guard let line else { return }
-        var count = 0
-        while count < Self.batch, let event = line.nextEvent() {
-            self.handle(event)
-            count += 1
+        guard let relay else { return }
+        relay.receive()
+        while self.relay === relay, let parcel = relay.next() {
+            switch parcel {
+            case .greeting(let greeting): self.enter(greeting, through: relay)
+            case .messages(let messages): self.take(messages)
+            }
         }
-        line.takeReplies()
-        guard self.line === line else { return }
-        guard !line.isBroken else { return self.lose() }
+        guard self.relay === relay else { return }
         self.askOn()
-        line.flush()
-        // What the library has read already makes no descriptor readable.
-        if count == Self.batch { self.loop.defer { [weak self] in self?.serve() } }
+        self.flush()
+        if relay.isBroken || self.line?.isBroken == true { self.lose() }
+    }
+
+    private func take(_ messages: [UInt8]) {
+        guard let line else { return }
+        line.put(messages)
+        while let event = line.nextEvent() { self.handle(event) }
+        line.takeReplies()
+    }
+
+    /// Sends what was asked; what the server does not read now it gets later.
+    private func flush() {
+        self.line?.flush()
+        guard let relay, let watch else { return }
+        relay.flush()
+        try? self.loop.update(watch, for: relay.isBehind ? [.read, .write] : .read)
     }
 
     private func handle(_ event: X11Event) {

@@ -76,9 +76,11 @@ final class DesktopScene {
         self.focus = program
     }
 
-    func endFocus() throws {
-        _ = try self.focus?.terminate()
+    @discardableResult
+    func endFocus() throws -> ProgramEnd? {
+        let end = try self.focus?.terminate()
         self.focus = nil
+        return end
     }
 
     /// Ends a program with the scene, if it is there yet.
@@ -100,13 +102,32 @@ final class DesktopScene {
     // MARK: X11
 
     /// Starts an X server, and says which display it is.
-    func startX(_ display: String? = nil) throws -> String {
-        let program = try BackgroundProgram(
-            tool: ["Xvfb"] + (display.map { [$0] } ?? []) + ["-displayfd", "1", "-screen", "0", "800x600x24"])
+    ///
+    /// - Parameter secret: the file of a secret, without which it takes nobody in.
+    func startX(_ display: String? = nil, secret: String? = nil) throws -> String {
+        var command = ["Xvfb"] + (display.map { [$0] } ?? []) + ["-displayfd", "1", "-screen", "0", "800x600x24"]
+        if let secret { command += ["-auth", secret] }
+        let program = try BackgroundProgram(tool: command)
         let number = try program.waitForLine { Int($0) != nil }
         self.server = program
         self.display = ":\(number)"
         return self.display
+    }
+
+    /// Writes a file as `xauth` does: of any display, a secret.
+    func makeSecret() throws -> String {
+        let path = "\(self.stage.bus.directory)/secret"
+        let entry = #"\377\377\0\0\0\0\0\022MIT-MAGIC-COOKIE-1\0\020sixteen-of-bytes"#
+        let command = ["sh", "-ec", "printf \"$1\" > \"$2\"", "sh", entry, path]
+        try #require(try Tool.run(command).status == 0)
+        return path
+    }
+
+    /// Starts an X server of our own that hangs, and says which display it is.
+    func startXDouble(_ kind: String) throws -> String {
+        let program = try BackgroundProgram(tool: ["python3", Programs.source("Tests/Scripts/x-server.py"), kind])
+        self.server = program
+        return try program.waitForLine { $0.hasPrefix(":") }
     }
 
     func xServer() throws -> BackgroundProgram { try #require(self.server) }

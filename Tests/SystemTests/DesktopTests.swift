@@ -101,6 +101,32 @@ extension Senses {
             try scene.until("||")
         }
 
+        /// Wherever one stops, whoever asks us is answered, little is kept, and we end when we are to.
+        @Test(arguments: ["refusal", "greeting", "answer", "deaf"]) func anXServerThatHangsHalfwayIsNotWaitedFor(
+            _ kind: String
+        ) throws {
+            let scene = try DesktopScene()
+            try scene.startFocus("x11", ["DISPLAY": try scene.startXDouble(kind)])
+            try scene.xServer().waitUntilSaid("hangs")
+            for _ in 0..<3 { #expect(try scene.stage.jostle("focus", "--list").status == 0) }
+            let focus = try #require(scene.focus)
+            #expect(try ProcessValue.size("VmRSS", of: focus.pid) < 24 << 20)
+            let end = try scene.endFocus()
+            #expect(end == .exited(0))
+        }
+
+        @Test func anXServerWithASecretTakesInWhoKnowsIt() throws {
+            let scene = try DesktopScene()
+            let secret = try scene.makeSecret()
+            let display = try scene.startX(secret: secret)
+            try scene.startFocus("x11", ["DISPLAY": display, "XAUTHORITY": "/nonexistent"])
+            let focus = try #require(scene.focus)
+            _ = try focus.waitForLine(on: .errors) { $0.contains("waiting for one") }
+            try scene.endFocus()
+            try scene.startFocus("x11", ["DISPLAY": display, "XAUTHORITY": secret])
+            try scene.until("||")
+        }
+
         // MARK: Wayland
 
         @Test(arguments: ["sway", "phoc"]) func whoIsInFrontOnWaylandIsSaid(_ compositor: String) throws {

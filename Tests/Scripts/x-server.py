@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+"""An X server of our own that hangs: x-server.py refusal|greeting|answer|deaf.
+
+Prints its display, such as ":7000", and "hangs" when it says nothing more. refusal: the first client is not taken in, and those after it
+are not answered. greeting: half of it is sent. answer: the client is taken in, and half of an answer is sent. deaf: the client is taken in,
+is told without end that the list of windows changed, and nothing that it asks is read; it "hangs" when that client has left.
+"""
+
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+
+FOLDER = "/tmp/.X11-unix"
+ROOT = 0x123
+# A setup with one screen that has no depths.
+SCREEN = struct.pack("<I", ROOT) + bytes(36)
+SETUP = struct.pack("<IIIIHHBB", 0, 0x200000, 0x1FFFFF, 0, 0, 65_535, 1, 0) + bytes(10) + SCREEN
+GREETING = struct.pack("<BBHHH", 1, 0, 11, 0, len(SETUP) // 4) + SETUP
+REFUSAL = struct.pack("<BBHHH", 0, 0, 11, 0, 0)
+# An answer that is to have 4000 bytes more than came.
+ANSWER = struct.pack("<BBHI", 1, 0, 1, 1000) + bytes(24)
+
+
+def listen():
+    os.makedirs(FOLDER, exist_ok=True)
+    for number in range(7000, 8000):
+        listener = socket.socket(socket.AF_UNIX)
+        try:
+            listener.bind(f"{FOLDER}/X{number}")
+        except OSError:
+            listener.close()
+            continue
+        listener.listen()
+        print(f":{number}", flush=True)
+        return listener
+    raise SystemExit("no display is free")
+
+
+def hang():
+    print("hangs", flush=True)
+    while True:
+        time.sleep(1000)
+
+
+def flood(client):
+    """Has no extension, gives the names that are asked for their numbers, and tells of the first name until the client leaves."""
+    client.sendall(struct.pack("<BBHI", 1, 0, 1, 0) + bytes(24))
+    client.sendall(b"".join(struct.pack("<BBHII", 1, 0, 2 + name, 0, 100 + name) + bytes(20) for name in range(12)))
+    event = struct.pack("<BBHII", 28, 0, 13, ROOT, 100) + bytes(20)
+    try:
+        while True:
+            client.sendall(event * 100)
+    except ConnectionError:
+        pass
+
+
+def main():
+    kind = sys.argv[1]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    listener = listen()
+    try:
+        client = listener.accept()[0]
+        client.recv(4096)
+        if kind == "refusal":
+            client.sendall(REFUSAL)
+            client = listener.accept()[0]
+        elif kind == "greeting":
+            client.sendall(GREETING[: len(GREETING) // 2])
+        elif kind == "answer":
+            client.sendall(GREETING + ANSWER)
+        else:
+            client.sendall(GREETING)
+            flood(client)
+        hang()
+    finally:
+        os.unlink(listener.getsockname())
+
+
+main()
