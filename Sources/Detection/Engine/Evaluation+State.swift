@@ -9,8 +9,6 @@ extension Evaluation {
         let base = Int(node.state)
         if value.isNaN || b.isNaN || c.isNaN { return .nan }
         switch node.operation {
-        case .smooth:
-            return self.smooth(value, node.p, &state, base, elapsed)
         case .smoothByLook:
             let last = state[base]
             let next = last.isNaN ? value : node.p * value + (1 - node.p) * last
@@ -24,8 +22,6 @@ extension Evaluation {
             let last = state[base]
             state[base] = value
             return last.isNaN || elapsed <= 0 ? 0 : (value - last) / (elapsed / 1_000_000)
-        case .mean, .rms, .peak, .range, .fraction, .count:
-            return self.window(node, value, &state, base, now)
         case .held:
             guard value > 0 else {
                 state[base] = .nan
@@ -54,43 +50,70 @@ extension Evaluation {
         case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
             .maximum,
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .strength,
-            .recall, .shake, .orientation, .history, .activity:
+            .recall, .shake, .orientation, .history, .activity, .smooth, .mean, .rms, .peak, .range, .fraction, .count:
             return .nan
         }
     }
 
-    private static func smooth(
-        _ value: Double, _ constant: Double, _ state: inout MutableSpan<Double>, _ base: Int, _ elapsed: Double
-    ) -> Double {
-        let last = state[base]
-        guard !last.isNaN else {
-            state[base] = value
-            return value
+    /// The filter at each look: the last, the interval that it came after, and the weight that goes with that.
+    static func smooth(
+        by constant: Double, _ columns: inout MutableSpan<Double>, _ to: Int, _ a: Int,
+        _ state: inout MutableSpan<Double>, _ base: Int, _ times: Span<Int64>, _ before: Int64
+    ) {
+        var (last, interval, weight) = (state[base], state[base + 1], state[base + 2])
+        var previous = before
+        for look in 0..<times.count {
+            let elapsed = previous >= 0 ? Double(times[look] - previous) : 0
+            previous = times[look]
+            // SAFETY: as in `run`.
+            let value = columns[unchecked: a &+ look]
+            if value.isNaN {
+                columns[unchecked: to &+ look] = .nan
+                continue
+            }
+            if last.isNaN {
+                last = value
+            } else {
+                // Samples mostly come at one interval, so the weight of the last is usually that of this one.
+                if interval != elapsed {
+                    interval = elapsed
+                    weight = Mathematics.approach(elapsed / constant)
+                }
+                last += (value - last) * weight
+            }
+            columns[unchecked: to &+ look] = last
         }
-        // Samples mostly come at one interval, so the weight of the last is usually that of this one.
-        if state[base + 1] != elapsed {
-            state[base + 1] = elapsed
-            state[base + 2] = Mathematics.approach(elapsed / constant)
+        (state[base], state[base + 1], state[base + 2]) = (last, interval, weight)
+    }
+
+    /// What a window holds at each look.
+    static func window(
+        _ operation: Operation, over length: Double, _ columns: inout MutableSpan<Double>, _ to: Int, _ a: Int,
+        _ state: inout MutableSpan<Double>, _ base: Int, _ times: Span<Int64>
+    ) {
+        for look in 0..<times.count {
+            // SAFETY: as in `run`.
+            let value = columns[unchecked: a &+ look]
+            columns[unchecked: to &+ look] =
+                value.isNaN ? .nan : self.window(operation, over: length, value, &state, base, Double(times[look]))
         }
-        let next = last + (value - last) * state[base + 2]
-        state[base] = next
-        return next
     }
 
     private static func window(
-        _ node: Instruction, _ value: Double, _ state: inout MutableSpan<Double>, _ base: Int, _ now: Double
+        _ operation: Operation, over length: Double, _ value: Double, _ state: inout MutableSpan<Double>, _ base: Int,
+        _ now: Double
     ) -> Double {
         func advance(_ fields: Int, empty: Double = 0) -> Int {
-            SlicedWindow.advance(&state, at: base, fields: fields, now: now, length: node.p, empty: empty)
+            SlicedWindow.advance(&state, at: base, fields: fields, now: now, length: length, empty: empty)
         }
-        switch node.operation {
+        switch operation {
         case .mean, .rms:
             let place = advance(2)
-            state[place] += node.operation == .mean ? value : value * value
+            state[place] += operation == .mean ? value : value * value
             state[place + 1] += 1
             let (sum, looks) = SlicedWindow.sums(state, at: base)
             let mean = sum / looks
-            return node.operation == .mean ? mean : mean.squareRoot()
+            return operation == .mean ? mean : mean.squareRoot()
         case .peak:
             let place = advance(1, empty: .nan)
             if !(state[place] >= value.magnitude) { state[place] = value.magnitude }
@@ -107,7 +130,7 @@ extension Evaluation {
             let place = advance(2)
             state[place] += value
             state[place + 1] += 1
-            guard now - state[started] >= node.p else { return 0 }
+            guard now - state[started] >= length else { return 0 }
             let (trues, looks) = SlicedWindow.sums(state, at: base)
             return trues / looks
         default:

@@ -71,10 +71,15 @@ enum Evaluation {
                     let value = columns[unchecked: a &+ look]
                     columns[unchecked: to &+ look] = value.isNaN ? .nan : Mathematics.arccosine(value)
                 }
-            case .smooth, .smoothByLook, .delta, .rate, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence,
-                .reversals, .tilted, .posture, .adaptive, .displacement, .visit, .fence,
-                .segment, .gesture:
+            case .smooth:
+                let (base, constant) = (Int(program[unchecked: index].state), program[unchecked: index].p)
+                self.smooth(by: constant, &columns, to, a, &state, base, times, before)
+            case .smoothByLook, .delta, .rate, .held, .sequence, .reversals, .tilted, .posture, .adaptive,
+                .displacement, .visit, .fence, .segment, .gesture:
                 self.remember(program[unchecked: index], &columns, stride, &state, times, before)
+            case .mean, .rms, .peak, .range, .fraction, .count:
+                let (base, length) = (Int(program[unchecked: index].state), program[unchecked: index].p)
+                self.window(operation, over: length, &columns, to, a, &state, base, times)
             case .history: RhythmHistory.take(program[unchecked: index], &columns, stride, &state, times)
             case .activity: self.activity(program[unchecked: index], &columns, stride, &state, count)
             case .shake:

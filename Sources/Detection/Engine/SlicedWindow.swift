@@ -14,18 +14,29 @@ enum SlicedWindow {
         let last = state[base]
         // Also when time seems to stand still beyond the precision of a Double: nothing is dropped then.
         if last.isNaN || slice - last >= Double(self.slices) {
-            for index in base + 1..<base + self.size(fields: fields) { state[index] = empty }
+            self.clear(&state, at: base, fields: fields, 0..<self.slices, empty)
             state[base] = slice
         } else if slice > last {
-            var place = self.place(last)
-            for _ in 0..<Int(slice - last) {
-                place = (place + 1) % self.slices
-                let first = base + 1 + place * fields
-                for index in first..<first + fields { state[index] = empty }
-            }
+            // Where they go round the end they stand in two pieces.
+            let first = self.place(last) + 1
+            let end = first + Int(slice - last)
+            self.clear(&state, at: base, fields: fields, first..<min(end, self.slices), empty)
+            if end > self.slices { self.clear(&state, at: base, fields: fields, 0..<end - self.slices, empty) }
             state[base] = slice
         }
         return base + 1 + self.place(state[base]) * fields
+    }
+
+    /// Empties slices that follow each other, in one go: at a low rate a look is many of them after the last.
+    @inline(__always)
+    private static func clear(
+        _ state: inout MutableSpan<Double>, at base: Int, fields: Int, _ slices: Range<Int>, _ empty: Double
+    ) {
+        let first = base + 1
+        let range = first + slices.lowerBound * fields..<first + slices.upperBound * fields
+        precondition(first >= 1 && range.upperBound <= state.count)
+        // SAFETY: the range is within what there is.
+        for index in range { unsafe state[unchecked: index] = empty }
     }
 
     /// The sum of windows that hold one field.
