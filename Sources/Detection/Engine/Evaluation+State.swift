@@ -86,62 +86,6 @@ extension Evaluation {
         (state[base], state[base + 1], state[base + 2]) = (last, interval, weight)
     }
 
-    /// What a window holds at each look.
-    static func window(
-        _ operation: Operation, over length: Double, _ columns: inout MutableSpan<Double>, _ to: Int, _ a: Int,
-        _ state: inout MutableSpan<Double>, _ base: Int, _ times: Span<Int64>
-    ) {
-        for look in 0..<times.count {
-            // SAFETY: as in `run`.
-            let value = columns[unchecked: a &+ look]
-            columns[unchecked: to &+ look] =
-                value.isNaN ? .nan : self.window(operation, over: length, value, &state, base, Double(times[look]))
-        }
-    }
-
-    private static func window(
-        _ operation: Operation, over length: Double, _ value: Double, _ state: inout MutableSpan<Double>, _ base: Int,
-        _ now: Double
-    ) -> Double {
-        func advance(_ fields: Int, empty: Double = 0) -> Int {
-            SlicedWindow.advance(&state, at: base, fields: fields, now: now, length: length, empty: empty)
-        }
-        switch operation {
-        case .mean, .rms:
-            let place = advance(2)
-            state[place] += operation == .mean ? value : value * value
-            state[place + 1] += 1
-            let (sum, looks) = SlicedWindow.sums(state, at: base)
-            let mean = sum / looks
-            return operation == .mean ? mean : mean.squareRoot()
-        case .peak:
-            let place = advance(1, empty: .nan)
-            if !(state[place] >= value.magnitude) { state[place] = value.magnitude }
-            return SlicedWindow.largest(state, at: base)
-        case .range:
-            let place = advance(2, empty: .nan)
-            if !(state[place] >= value) { state[place] = value }
-            if !(state[place + 1] >= -value) { state[place + 1] = -value }
-            let (largest, smallest) = SlicedWindow.largests(state, at: base)
-            return largest + smallest
-        case .fraction:
-            let started = base + SlicedWindow.size(fields: 2)
-            if state[started].isNaN { state[started] = now }
-            let place = advance(2)
-            state[place] += value
-            state[place + 1] += 1
-            guard now - state[started] >= length else { return 0 }
-            let (trues, looks) = SlicedWindow.sums(state, at: base)
-            return trues / looks
-        default:
-            let before = base + SlicedWindow.size(fields: 1)
-            let place = advance(1)
-            if value > 0, !(state[before] > 0) { state[place] += 1 }
-            state[before] = value
-            return SlicedWindow.sum(state, at: base)
-        }
-    }
-
     static func activity(
         _ node: Instruction, _ columns: inout MutableSpan<Double>, _ stride: Int, _ state: inout MutableSpan<Double>,
         _ count: Int

@@ -79,7 +79,7 @@ enum Evaluation {
                 self.remember(program[unchecked: index], &columns, stride, &state, times, before)
             case .mean, .rms, .peak, .range, .fraction, .count:
                 let (base, length) = (Int(program[unchecked: index].state), program[unchecked: index].p)
-                self.window(operation, over: length, &columns, to, a, &state, base, times)
+                SlicedWindow.take(operation, over: length, &columns, to, a, &state, base, times)
             case .history: RhythmHistory.take(program[unchecked: index], &columns, stride, &state, times)
             case .activity: self.activity(program[unchecked: index], &columns, stride, &state, count)
             case .shake:

@@ -6,8 +6,64 @@ enum SlicedWindow {
 
     static func size(fields: Int) -> Int { 1 + self.slices * fields }
 
+    /// Fills a column with what a window holds at each look.
+    static func take(
+        _ operation: Operation, over length: Double, _ columns: inout MutableSpan<Double>, _ to: Int, _ a: Int,
+        _ state: inout MutableSpan<Double>, _ base: Int, _ times: Span<Int64>
+    ) {
+        for look in 0..<times.count {
+            // SAFETY: as in `Evaluation.run`.
+            let value = columns[unchecked: a &+ look]
+            columns[unchecked: to &+ look] =
+                value.isNaN ? .nan : self.take(operation, over: length, value, &state, base, Double(times[look]))
+        }
+    }
+
+    private static func take(
+        _ operation: Operation, over length: Double, _ value: Double, _ state: inout MutableSpan<Double>, _ base: Int,
+        _ now: Double
+    ) -> Double {
+        func advance(_ fields: Int, empty: Double = 0) -> Int {
+            self.advance(&state, at: base, fields: fields, now: now, length: length, empty: empty)
+        }
+        switch operation {
+        case .mean, .rms:
+            let place = advance(2)
+            state[place] += operation == .mean ? value : value * value
+            state[place + 1] += 1
+            let (sum, looks) = self.sums(state, at: base)
+            let mean = sum / looks
+            return operation == .mean ? mean : mean.squareRoot()
+        case .peak:
+            let place = advance(1, empty: .nan)
+            if !(state[place] >= value.magnitude) { state[place] = value.magnitude }
+            return self.largest(state, at: base)
+        case .range:
+            let place = advance(2, empty: .nan)
+            if !(state[place] >= value) { state[place] = value }
+            if !(state[place + 1] >= -value) { state[place + 1] = -value }
+            let (largest, smallest) = self.largests(state, at: base)
+            return largest + smallest
+        case .fraction:
+            let started = base + self.size(fields: 2)
+            if state[started].isNaN { state[started] = now }
+            let place = advance(2)
+            state[place] += value
+            state[place + 1] += 1
+            guard now - state[started] >= length else { return 0 }
+            let (trues, looks) = self.sums(state, at: base)
+            return trues / looks
+        default:
+            let before = base + self.size(fields: 1)
+            let place = advance(1)
+            if value > 0, !(state[before] > 0) { state[place] += 1 }
+            state[before] = value
+            return self.sum(state, at: base)
+        }
+    }
+
     /// Drops what is too old and returns where the fields of the present slice stand.
-    static func advance(
+    private static func advance(
         _ state: inout MutableSpan<Double>, at base: Int, fields: Int, now: Double, length: Double, empty: Double
     ) -> Int {
         let slice = (now / (length / Double(self.slices))).rounded(.down)
@@ -40,7 +96,7 @@ enum SlicedWindow {
     }
 
     /// The sum of windows that hold one field.
-    static func sum(_ state: borrowing MutableSpan<Double>, at base: Int) -> Double {
+    private static func sum(_ state: borrowing MutableSpan<Double>, at base: Int) -> Double {
         let sums = self.fold(state, at: base, fields: 1, from: .zero) { $0 + $1 }
         let (first, second) = self.sums(of: sums)
         return first + second
@@ -49,19 +105,19 @@ enum SlicedWindow {
     /// The sums of windows that hold two fields.
     ///
     /// Every fourth slice is added up by itself: a sum of Doubles depends on the order.
-    static func sums(_ state: borrowing MutableSpan<Double>, at base: Int) -> (Double, Double) {
+    private static func sums(_ state: borrowing MutableSpan<Double>, at base: Int) -> (Double, Double) {
         self.sums(of: self.fold(state, at: base, fields: 2, from: .zero) { $0 + $1 })
     }
 
     /// The largest value of windows that hold one field; slices without one are not numbers and lose.
-    static func largest(_ state: borrowing MutableSpan<Double>, at base: Int) -> Double {
+    private static func largest(_ state: borrowing MutableSpan<Double>, at base: Int) -> Double {
         let (first, second) = self.largests(
             of: self.fold(state, at: base, fields: 1, from: SIMD8(repeating: -.infinity), self.larger))
         return max(first, second)
     }
 
     /// The largest values of windows that hold two fields.
-    static func largests(_ state: borrowing MutableSpan<Double>, at base: Int) -> (Double, Double) {
+    private static func largests(_ state: borrowing MutableSpan<Double>, at base: Int) -> (Double, Double) {
         self.largests(of: self.fold(state, at: base, fields: 2, from: SIMD8(repeating: -.infinity), self.larger))
     }
 
