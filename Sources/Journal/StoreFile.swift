@@ -398,18 +398,21 @@ struct StoreFile: ~Copyable {
     }
 
     private static func checkpoint(_ database: borrowing Database) throws(StoreError) {
+        let mode = try database.number("PRAGMA synchronous") ?? 1
+        defer { try? database.execute("PRAGMA synchronous = \(mode)") }
         do {
+            // A checkpoint has all of `-wal` on the disk before it writes to the file, so this need not be there by itself.
+            try database.execute("PRAGMA synchronous = OFF")
             try self.setMark(0, in: database)
+            try database.execute("PRAGMA synchronous = FULL")
             // Somebody who reads may keep it from being done whole.
             try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         } catch {
+            try? database.execute("PRAGMA synchronous = FULL")
             try? self.setMark(1, in: database)
             throw error
         }
         // Should the power fail, what comes behind it may be lost, but the file is not to look as if all of it were.
-        let mode = try database.number("PRAGMA synchronous") ?? 1
-        try database.execute("PRAGMA synchronous = FULL")
-        defer { try? database.execute("PRAGMA synchronous = \(mode)") }
         try self.setMark(1, in: database)
     }
 
