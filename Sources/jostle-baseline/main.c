@@ -25,8 +25,8 @@ static const char usage[] =
     "fanout-client --mode raw [--rate HZ] [--latency US] [--threshold G] [--from NAME]\n"
     "fanout-client --mode event --app ID [--when CONDITION | --threshold G] [--every US] [--rest US] [--from NAME]\n"
     "    claim the samples, or register with the broker; print the unique name; count until SIGTERM\n"
-    "daemon --name NAME\n"
-    "    own a name and do nothing until SIGTERM\n";
+    "daemon --name NAME [--keep FILE]\n"
+    "    write a number to the file for good, own a name and do nothing until SIGTERM\n";
 
 static int refuse(const char *what, const char *text) {
     fprintf(stderr, "jostle-baseline: %s: '%s'\n%s", what, text, usage);
@@ -62,6 +62,7 @@ static bool read_option(struct options *options, const char *option, const char 
         {"--to", .text = &options->to},
         {"--app", .text = &options->app},
         {"--mode", .text = &options->mode},
+        {"--keep", .text = &options->keep},
         {"--when", .text = &options->when},
         {"--rate", .number = &options->rate},
         {"--threshold", .number = &options->threshold},

@@ -13,6 +13,7 @@ struct options {
     const char *app;
     const char *mode;
     const char *when;
+    const char *keep;
     double rate;
     double threshold;
     uint64_t count;

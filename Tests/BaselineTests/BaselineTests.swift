@@ -170,6 +170,21 @@ import Testing
         }
     }
 
+    @Test func aDaemonKeepsANumberBeforeItOwnsItsName() throws {
+        try PrivateBus.with { bus in
+            let path = "\(bus.directory)/number"
+            let daemon = try start("daemon", "--name", "org.example.Daemon", "--keep", path, on: bus)
+            try bus.waitForName("org.example.Daemon")
+            #expect(try Tool.run(["stat", "-c", "%s", path]).stdout == "8\n")
+            #expect(try daemon.terminate() == .exited(0))
+        }
+        let result = try Tool.run([
+            Programs.path(of: Self.program), "daemon", "--bus", "unix:path=/nowhere", "--name", "org.example.A",
+            "--keep", "/nowhere/number",
+        ])
+        #expect(result.status == 1 && result.stderr.contains("/nowhere/number"))
+    }
+
     @Test func aBaselineLoadsNoSwift() throws {
         let libraries = try Tool.run(["ldd", Programs.path(of: Self.program)])
         #expect(libraries.stdout.contains("libdbus-1.so.3"))
