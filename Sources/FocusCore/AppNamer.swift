@@ -12,6 +12,8 @@ package struct AppNamer: Sendable {
     /// Whose a process is that is an app of the broker's; `nil`: several apps'.
     private var processes: [UInt32: AppID?] = [:]
     private var aliases = WindowAliases()
+    /// What Flatpaks' app files say, which is of windows in their sandboxes.
+    private var flatpaksAliases = WindowAliases()
 
     package init() {}
 
@@ -20,12 +22,17 @@ package struct AppNamer: Sendable {
         package var id: AppID
         /// `Windows` of its app file.
         package var windows: [NamePattern]
+        /// Whether a Flatpak brought that file.
+        package var isOfFlatpak: Bool
         /// The process that made its connection, while there is one.
         package var process: UInt32?
 
-        package init(id: AppID, windows: [NamePattern] = [], process: UInt32? = nil) {
+        package init(
+            id: AppID, windows: [NamePattern] = [], isOfFlatpak: Bool = false, process: UInt32? = nil
+        ) {
             self.id = id
             self.windows = windows
+            self.isOfFlatpak = isOfFlatpak
             self.process = process
         }
     }
@@ -37,9 +44,14 @@ package struct AppNamer: Sendable {
     package mutating func take(_ apps: [KnownApp]) {
         self.known = Set(apps.map(\.id.name))
         self.aliases = WindowAliases()
+        self.flatpaksAliases = WindowAliases()
         self.processes = [:]
         for app in apps {
-            self.aliases.add(app.windows, of: app.id)
+            if app.isOfFlatpak {
+                self.flatpaksAliases.add(app.windows, of: app.id)
+            } else {
+                self.aliases.add(app.windows, of: app.id)
+            }
             guard let process = app.process else { continue }
             let other = self.processes[process]
             self.processes[process] = .some(other == nil || other == app.id ? app.id : nil)
@@ -66,15 +78,17 @@ package struct AppNamer: Sendable {
         let unit = process.flatMap { self.app(ofUnit: $0) }
         switch self.files.match(names, where: isPossible) {
         // What it says is believed before its unit, which it may have of the terminal or editor that started it.
-        case .one(let entry, let way): return self.settle(entry.id, by: way, names)
+        case .one(let entry, let way):
+            return self.settle(entry.id, by: way, names, alsoOfFlatpaks: entry.flatpak != nil)
         case .several(let entries):
             if let unit, entries.contains(where: { $0.id == unit }) { return self.settle(unit, by: .unit, names) }
-            let alias = self.alias(names)
+            let alias = self.alias(names, alsoOfFlatpaks: entries.allSatisfy { $0.flatpak != nil })
             if alias.id != nil { return alias }
             return .unknown(
                 hint: "several desktop files may be meant: \(Self.list(entries.map(\.id))); \(Self.advice(names[0]))")
         case .none:
-            let alias = self.alias(names)
+            // Whose process is known is in no Flatpak here.
+            let alias = self.alias(names, alsoOfFlatpaks: process == nil)
             if alias.id != nil { return alias }
             guard let unit else { return alias }
             return self.settle(unit, by: .unit, names)
@@ -118,13 +132,19 @@ package struct AppNamer: Sendable {
     }
 
     /// The app of a desktop file: its own id, if that is a bus name, or the app that says it is its own.
-    private func settle(_ id: String, by way: NamedApp.Way, _ names: [String]) -> NamedApp {
+    private func settle(
+        _ id: String, by way: NamedApp.Way, _ names: [String], alsoOfFlatpaks: Bool = false
+    ) -> NamedApp {
         if AppID.isValid(id) { return .app(AppID(id), by: way) }
-        return self.alias([id] + names)
+        return self.alias([id] + names, alsoOfFlatpaks: alsoOfFlatpaks)
     }
 
-    private func alias(_ names: [String]) -> NamedApp {
-        let apps = self.aliases.apps(of: names)
+    /// The app whose file says that the window is its own.
+    ///
+    /// - Parameter alsoOfFlatpaks: Whether it may be a Flatpak's, for all that is known. Where one of the host names it, it is not.
+    private func alias(_ names: [String], alsoOfFlatpaks: Bool = false) -> NamedApp {
+        var apps = self.aliases.apps(of: names)
+        if apps.isEmpty, alsoOfFlatpaks { apps = self.flatpaksAliases.apps(of: names) }
         if apps.count == 1 { return .app(apps[0], by: .alias) }
         if let name = names.first, apps.isEmpty { return .unknown(hint: Self.advice(name)) }
         if apps.isEmpty {

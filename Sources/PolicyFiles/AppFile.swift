@@ -10,6 +10,8 @@ package struct AppFile: Equatable, Sendable {
     package var path = ""
     /// Whose it is: in the system's directories the system's, elsewhere the user's whose directories are read.
     package var layer = PolicyLayer.system
+    /// A Flatpak brought it: its windows are those of a sandbox.
+    package var isOfFlatpak = false
     /// What the app wants motion for, as people read it.
     package var usage = ""
     /// Modes in which it wants to work in the background.

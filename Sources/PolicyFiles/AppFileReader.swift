@@ -24,15 +24,18 @@ package struct AppFileReader {
     }
 
     /// Reads an app file. One with an error says nothing.
-    package static func read(_ source: PolicyFile) -> (file: AppFile?, findings: [Finding]) {
-        var reader = AppFileReader(source)
+    package static func read(
+        _ source: PolicyFile, ofFlatpak isOfFlatpak: Bool = false
+    ) -> (file: AppFile?, findings: [Finding]) {
+        var reader = AppFileReader(source, ofFlatpak: isOfFlatpak)
         while reader.step() {}
         return reader.finish()
     }
 
-    init(_ source: PolicyFile) {
+    init(_ source: PolicyFile, ofFlatpak isOfFlatpak: Bool) {
         self.name = source.name
         self.file.layer = source.layer
+        self.file.isOfFlatpak = isOfFlatpak
         self.parser = IniParser(source, atMost: PolicyLimits.appFileBytes, "app-file-bytes")
         self.readName()
     }

@@ -104,7 +104,7 @@ package final class AppLoading {
         case .bytes(let bytes, let stamp):
             if FileStamp(path: file.path) == stamp, !self.waits || !stamp.isYoung(at: self.began) {
                 let source = PolicyFile(name: file.path, layer: file.directory.layer, bytes: bytes)
-                self.stage = .compiling(AppFileReader(source), file)
+                self.stage = .compiling(AppFileReader(source, ofFlatpak: file.directory.isFlatpaks), file)
                 return
             }
             self.later.append(file)

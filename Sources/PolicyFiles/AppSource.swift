@@ -40,7 +40,8 @@ package struct AppSource: Sendable {
                 switch outcome {
                 case .bytes(let bytes, _):
                     let (app, findings) = AppFileReader.read(
-                        PolicyFile(name: path, layer: file.directory.layer, bytes: bytes))
+                        PolicyFile(name: path, layer: file.directory.layer, bytes: bytes),
+                        ofFlatpak: file.directory.isFlatpaks)
                     return (app, file.directory.told(findings))
                 case .failed(_, missing: true): break
                 case .failed(let finding, missing: false): return (nil, [finding])

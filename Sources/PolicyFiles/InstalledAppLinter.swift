@@ -69,10 +69,16 @@ struct InstalledAppLinter {
         }
     }
 
-    /// A window that several apps could be meant by is nobody's. One with stars gives way to one without.
+    /// A window that several apps could be meant by is nobody's. One with stars gives way to one without, and one of a Flatpak to
+    /// one of the host.
     private mutating func checkWindows() {
+        self.checkWindows(of: self.installed.filter { !$0.isOfFlatpak })
+        self.checkWindows(of: self.installed.filter(\.isOfFlatpak))
+    }
+
+    private mutating func checkWindows(of apps: [PolicyLinter.InstalledApp]) {
         var claims: [String: [PolicyLinter.InstalledApp]] = [:]
-        for app in self.installed {
+        for app in apps {
             for pattern in Set(app.windows) { claims[pattern.text, default: []].append(app) }
         }
         for (window, apps) in claims.sorted(by: { $0.key < $1.key }) where apps.count > 1 {
@@ -152,7 +158,6 @@ struct InstalledAppLinter {
             var strongest: Int
         }
         var byPreset: [String: [Claim]] = [:]
-        self.checkWindows()
         for app in self.installed {
             for detector in app.detectors where !detector.preset.isEmpty {
                 let strengths = self.strengths(app.id, detector, group.name)

@@ -32,6 +32,8 @@ struct ListedDirectory: Equatable, Sendable {
 
     /// Whether nothing that stands in its place is a mistake.
     var isUsers: Bool { self.contents != .files && self.contents != .outsideFiles }
+    /// Whether Flatpaks bring its files: those are what links are held in an installation for.
+    var isFlatpaks: Bool { self.root != nil }
     /// Whose its files are.
     var layer: PolicyLayer { self.contents == .outsideFiles ? .outside : self.isUsers ? .user : .system }
 

@@ -15,16 +15,19 @@ package enum PolicyLinter {
         package var file: String
         /// The windows that its app file says are its own.
         package var windows: [NamePattern]
+        /// Whether a Flatpak brought that file.
+        package var isOfFlatpak: Bool
 
         package init(
             _ id: AppID, detectors: [DetectorFacts] = [], canBeStarted: Bool = true, file: String = "",
-            windows: [NamePattern] = []
+            windows: [NamePattern] = [], isOfFlatpak: Bool = false
         ) {
             self.id = id
             self.detectors = detectors
             self.canBeStarted = canBeStarted
             self.file = file
             self.windows = windows
+            self.isOfFlatpak = isOfFlatpak
         }
 
         /// As people are told of it.

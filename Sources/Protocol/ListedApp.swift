@@ -20,6 +20,8 @@ package struct ListedApp: Sendable {
     package var process: UInt32?
     /// The windows that its app file says are its own, with stars or not.
     package var windows: [String]
+    /// Whether a Flatpak brought that app file.
+    package var isOfFlatpak: Bool
 
     private enum Key {
         static let app = "app"
@@ -33,11 +35,13 @@ package struct ListedApp: Sendable {
         static let user = "user"
         static let process = "process"
         static let windows = "windows"
+        static let isOfFlatpak = "flatpak"
     }
 
     package init(
         _ object: ObjectPath, app: String, state: String, detectors: UInt32, hits: UInt64, delivered: UInt64,
-        denied: UInt64, dropped: UInt64, activities: [String], user: UInt32?, process: UInt32?, windows: [String] = []
+        denied: UInt64, dropped: UInt64, activities: [String], user: UInt32?, process: UInt32?, windows: [String] = [],
+        isOfFlatpak: Bool = false
     ) {
         self.object = object
         self.app = app
@@ -51,6 +55,7 @@ package struct ListedApp: Sendable {
         self.user = user
         self.process = process
         self.windows = windows
+        self.isOfFlatpak = isOfFlatpak
     }
 
     package var wire: Wire {
@@ -63,6 +68,7 @@ package struct ListedApp: Sendable {
         known[Key.user] = self.user.map { .uint32($0) }
         known[Key.process] = self.process.map { .uint32($0) }
         if !self.windows.isEmpty { known[Key.windows] = .array(of: "s", self.windows.map { .string($0) }) }
+        if self.isOfFlatpak { known[Key.isOfFlatpak] = .boolean(true) }
         return Structure(self.object, known)
     }
 
@@ -72,6 +78,7 @@ package struct ListedApp: Sendable {
         func text(_ key: String) -> String { if case .string(let text) = known[key] { text } else { "" } }
         func count(_ key: String) -> UInt64 { if case .uint64(let count) = known[key] { count } else { 0 } }
         func number(_ key: String) -> UInt32? { if case .uint32(let number) = known[key] { number } else { nil } }
+        func isTrue(_ key: String) -> Bool { if case .boolean(let value) = known[key] { value } else { false } }
         func words(_ key: String) -> [String] {
             guard case .array(_, let words) = known[key] else { return [] }
             return words.compactMap { if case .string(let word) = $0 { word } else { nil } }
@@ -81,6 +88,6 @@ package struct ListedApp: Sendable {
             hits: count(Key.hits), delivered: count(Key.delivered), denied: count(Key.denied),
             dropped: count(Key.dropped), activities: words(Key.activities), user: number(Key.user),
             process: number(Key.process),
-            windows: words(Key.windows))
+            windows: words(Key.windows), isOfFlatpak: isTrue(Key.isOfFlatpak))
     }
 }

@@ -244,7 +244,7 @@ final class ClientLink {
             detectors: UInt32(clamping: app.detectors.count),
             hits: client.hits, delivered: tally.delivered, denied: tally.denied, dropped: client.mailbox?.dropped ?? 0,
             activities: client.activityList, user: client.uid, process: client.process,
-            windows: client.file?.windows.map(\.text) ?? [])
+            windows: client.file?.windows.map(\.text) ?? [], isOfFlatpak: client.file?.isOfFlatpak ?? false)
     }
 }
 

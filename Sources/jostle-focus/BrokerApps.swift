@@ -90,7 +90,8 @@ final class BrokerApps {
     private func take(_ rows: [ListedApp]) {
         for row in rows where AppID.isValid(row.app) {
             self.apps[row.object] = AppNamer.KnownApp(
-                id: AppID(row.app), windows: row.windows.map { NamePattern($0) }, process: row.process)
+                id: AppID(row.app), windows: row.windows.map { NamePattern($0) }, isOfFlatpak: row.isOfFlatpak,
+                process: row.process)
         }
     }
 

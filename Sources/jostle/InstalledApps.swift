@@ -23,11 +23,12 @@ struct InstalledApps {
         for id in policy.namedApps where apps[id] == nil && Self.hasDesktopFile(id) {
             apps[id] = PolicyLinter.InstalledApp(id, canBeStarted: false)
         }
-        for (id, own, windows) in try self.registered() {
+        for (row, own) in try self.registered() {
+            let id = AppID(row.app)
             apps[id] = PolicyLinter.InstalledApp(
                 id, detectors: own.structures("Detectors").compactMap(Self.facts),
                 canBeStarted: startable.contains(id.name), file: own.text("AppFile"),
-                windows: windows.map { NamePattern($0) })
+                windows: row.windows.map { NamePattern($0) }, isOfFlatpak: row.isOfFlatpak)
         }
         return apps.values.sorted { $0.id < $1.id }
     }
@@ -45,11 +46,11 @@ struct InstalledApps {
         }
     }
 
-    /// What the broker knows of apps with a name, and which windows are theirs.
-    private func registered() throws(CommandFailure) -> [(AppID, [String: Value], windows: [String])] {
-        var apps: [(AppID, [String: Value], windows: [String])] = []
+    /// What the broker knows of apps with a name: their rows, and their properties.
+    private func registered() throws(CommandFailure) -> [(ListedApp, [String: Value])] {
+        var apps: [(ListedApp, [String: Value])] = []
         for row in try self.service.listApps() where !row.app.hasPrefix(":") {
-            apps.append((AppID(row.app), try self.service.app(row.object), windows: row.windows))
+            apps.append((row, try self.service.app(row.object)))
         }
         return apps
     }

@@ -275,6 +275,42 @@ import Testing
         #expect(namer.app(of: WindowClaims(appID: "org.example.Packed")).id?.name == "org.example.Packed")
     }
 
+    /// Nor does what its app file says: of a window that the host has something to say of, it is not even asked.
+    @Test func windowsOfTheHostAreNoFlatpaks() {
+        let (own, packed) = (AppID("org.example.Own"), AppID("org.example.Packed"))
+        let everything = AppNamer.KnownApp(
+            id: packed, windows: ["web-esr", "tool", "*e*", "*o*"].map { NamePattern($0) }, isOfFlatpak: true)
+        var files = DesktopFiles()
+        files.add("web-esr.desktop", Self.entry("Exec=web"))
+        files.add("packed-part.desktop", Self.entry("Exec=flatpak run x\nX-Flatpak=org.example.Packed"))
+        var namer = AppNamer()
+        namer.take(files)
+        namer.take([everything])
+        let host = Self.process("session-2.scope", "web")
+        for name in ["web-esr", "tool", "some", "xterm", "packed-part"] {
+            #expect(namer.app(of: WindowClaims(appID: name), process: host).id == nil, "\(name)")
+        }
+        // A snap is no Flatpak, either.
+        let snap = Self.process("snap.some.tool-0a1b.scope", "some")
+        #expect(namer.app(of: WindowClaims(appID: "some"), process: snap).id == nil)
+        // Where nobody knows whose window it is, it may be the Flatpak's, unless a desktop file of the host stands for it.
+        #expect(namer.app(of: WindowClaims(appID: "web-esr")).id == nil)
+        for name in ["tool", "some", "packed-part"] {
+            #expect(namer.app(of: WindowClaims(appID: name)) == .app(packed, by: .alias), "\(name)")
+        }
+        // What an app file of the host says is not disputed, not even by a name without stars.
+        namer.take([everything, AppNamer.KnownApp(id: own, windows: ["web-esr", "t*"].map { NamePattern($0) })])
+        for process in [host, nil] {
+            for name in ["web-esr", "tool"] {
+                #expect(
+                    namer.app(of: WindowClaims(appID: name), process: process) == .app(own, by: .alias), "\(name)")
+            }
+        }
+        // In its sandbox it is known by that.
+        let inside = Self.process("app-flatpak-org.example.Packed-1.scope", "x")
+        #expect(namer.app(of: WindowClaims(appID: "web-esr"), process: inside) == .app(packed, by: .sandbox))
+    }
+
     // MARK: Files
 
     @Test func theFirstFileOfAnIDCounts() {

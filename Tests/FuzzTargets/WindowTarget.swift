@@ -6,6 +6,8 @@ import Processes
 /// A window, what its process shows, and desktop files: what comes of them is an app's id or nobody's, and a sandbox's own app
 /// for who is in one.
 enum WindowTarget {
+    private static let packed = AppID("org.example.Packed")
+
     /// - Parameter bytes: What the window says, a line each; its control groups; the program's name; what Flatpak wrote,
     ///   a dash for nothing; and desktop files. A part that is missing is not there.
     static func run(_ bytes: [UInt8]) -> String? {
@@ -30,7 +32,8 @@ enum WindowTarget {
         var namer = AppNamer()
         namer.take(files)
         namer.take([
-            AppNamer.KnownApp(id: AppID("org.example.Known"), windows: [NamePattern("app1"), NamePattern("a*b")])
+            AppNamer.KnownApp(id: AppID("org.example.Known"), windows: [NamePattern("app1"), NamePattern("a*b")]),
+            AppNamer.KnownApp(id: Self.packed, windows: [NamePattern("app2"), NamePattern("*a*")], isOfFlatpak: true),
         ])
         let sandbox = part(3).flatMap { $0 == [UInt8(ascii: "-")] ? nil : $0 }
         let process = part(1).map { WindowProcess(groups: $0, sandboxFile: sandbox, command: part(2) ?? []) }
@@ -40,6 +43,9 @@ enum WindowTarget {
             !id.hasPrefix(app + ".")
         {
             return "who is in the sandbox of '\(app)' is taken for \(id)"
+        }
+        if process != nil, named == .app(Self.packed, by: .alias) {
+            return "a Flatpak's file names a window outside of it"
         }
         return part(1).flatMap(self.unit)
     }

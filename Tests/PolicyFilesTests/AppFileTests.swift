@@ -274,6 +274,24 @@ import Testing
         }
     }
 
+    /// Who reads a file knows whether a Flatpak brought it, be it unpacked or exported; a user may write one for it.
+    @Test func aFlatpaksFileIsKnownAsSuch() throws {
+        let exports = "inst/exports/share/jostle/apps.d"
+        let places = [
+            "etc/org.example.A.conf", "home/jostle/apps.d/org.example.B.conf", "one/jostle/apps.d/org.example.C.conf",
+            Self.inFlatpak("org.example.D", "org.example.D.conf"), "\(exports)/org.example.E.conf",
+        ]
+        try self.withTree(places) { root in
+            let environment = [
+                "XDG_DATA_HOME": "\(root)/home", "XDG_DATA_DIRS": "\(root)/one:\(root)/inst/exports/share",
+            ]
+            let source = AppSource([], system: ["\(root)/etc"], user: { environment[$0] })
+            let files = source.readAll().files
+            #expect(files.map(\.isOfFlatpak) == [false, false, false, true, true])
+            for file in files { #expect(source.read(file.id).file == file) }
+        }
+    }
+
     /// Whoever may write where a file stands has it.
     @Test func aFileIsOfWhoeverMayWriteIt() throws {
         let places = [

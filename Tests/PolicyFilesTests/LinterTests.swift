@@ -181,13 +181,17 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
 
     /// A window that two app files name is nobody's.
     @Test func sharedWindowsAreTold() {
-        func app(_ name: String, _ windows: [String]) -> PolicyLinter.InstalledApp {
+        func app(_ name: String, _ windows: [String], isOfFlatpak: Bool = false) -> PolicyLinter.InstalledApp {
             PolicyLinter.InstalledApp(
-                AppID(name), file: "\(name).conf", windows: windows.map { NamePattern($0) })
+                AppID(name), file: "\(name).conf", windows: windows.map { NamePattern($0) }, isOfFlatpak: isOfFlatpak)
         }
         let policy = "[Rule a]\nThen=allow\n"
         #expect(lint(policy, [app("a.b", ["x", "y-*"]), app("a.c", ["z", "y"])]) == [])
         #expect(lint(policy, [app("a.b", ["x", "y-*"]), app("a.c", ["y-*"])]) == ["W057 1:1"])
+        // A Flatpak takes none away from the host, and none of another is in its sandbox.
+        let packed = ["a.c", "a.d"].map { app($0, ["x"], isOfFlatpak: true) }
+        #expect(lint(policy, [app("a.b", ["x"]), packed[0]]) == [])
+        #expect(lint(policy, [app("a.b", ["x"])] + packed) == ["W057 1:1"])
     }
 
     /// Who is not on the bus is woken by being started, if something starts it.

@@ -13,6 +13,19 @@ private func message(_ body: (inout WireWriter) -> Void) throws -> Message {
 }
 
 @Suite struct CodecTests {
+    /// A broker that does not say of an app file that a Flatpak brought it has none of a Flatpak.
+    @Test(arguments: [true, false]) func aRowOfAnAppIsReadAsItIsWritten(isOfFlatpak: Bool) {
+        let row = ListedApp(
+            ObjectPath(literal: "/app"), app: "org.example.App", state: "dead", detectors: 2, hits: 3, delivered: 4,
+            denied: 5, dropped: 6, activities: ["audio"], user: 7, process: nil, windows: ["a", "b-*"],
+            isOfFlatpak: isOfFlatpak)
+        let read = ListedApp(row.wire)
+        #expect(read.object == row.object && read.app == row.app && read.state == row.state)
+        #expect(read.windows == row.windows && read.isOfFlatpak == isOfFlatpak)
+        #expect(read.user == 7 && read.process == nil && read.activities == ["audio"])
+        #expect(row.wire.fields.1.keys.contains("flatpak") == isOfFlatpak)
+    }
+
     @Test(arguments: [1, 3, 16], [1, 2, 1_000])
     func samplesRoundTrip(channels: Int, count: Int) throws {
         let times = (0..<count).map { Int64($0) * 10_000 }
