@@ -50,6 +50,8 @@ UDEV = $(PREFIX)/lib/udev
 # The system's bus and polkit look in places of their own, whatever PREFIX is: neither reads /usr/local/share (polkit does since 126).
 BUS_POLICY = $(if $(filter /usr,$(PREFIX)),/usr/share,/etc)/dbus-1/system.d
 POLKIT_ACTIONS = /usr/share/polkit-1/actions
+# Our programs read it below /usr and /usr/local.
+POLICY = $(SHARE)/jostle/policy.d
 GNOME_EXTENSION = $(SHARE)/gnome-shell/extensions/jostle-focus@jostle.org
 SENSOR_PROXY_UNIT = $(SYSTEM_UNITS)/jostle-sensord.service.d/sensor-proxy.conf
 
@@ -425,7 +427,7 @@ install:
 	    install -D -m 755 $(PROGRAMS_DIR)/$$example $(DESTDIR)$(LIBEXEC)/jostle/$$example || exit 1; \
 	done
 	for file in $(wildcard policies/*.conf); do \
-	    $(INSTALL) $$file $(DESTDIR)$(SHARE)/jostle/policy.d/$${file##*/} || exit 1; \
+	    $(INSTALL) $$file $(DESTDIR)$(POLICY)/$${file##*/} || exit 1; \
 	done
 	@$(MAKE) --no-print-directory install-interfaces install-docs install-units install-manual install-completions
 	# One reader for the machine: a session bus started one of its own once.
@@ -450,7 +452,8 @@ install:
 	@test ! -e $(DESTDIR)$(SENSOR_PROXY_UNIT) || $(MAKE) --no-print-directory install-sensor-proxy
 	@test -n "$(DESTDIR)" || case $(PREFIX) in /usr | /usr/local) ;; *) \
 	    echo 'Nobody looks below $(PREFIX) unless told: systemd for units (SYSTEM_UNITS=, USER_UNITS=) and lib/sysusers.d, udev for' \
-	        'rules (UDEV=), the buses for share/dbus-1/services and share/dbus-1/system-services.'; esac
+	        'rules (UDEV=), our daemons for policy (POLICY=), the buses for share/dbus-1/services and' \
+	        'share/dbus-1/system-services.'; esac
 
 # After install. For devices without sessions: whoever calls the system bus then hears motion, whichever session is in front.
 install-system-broker:
@@ -483,7 +486,7 @@ install-bridge:
 	    sed -e 's|@libexecdir@|$(LIBEXEC)|' -e 's|@user@|$(SERVICE_USER)|' systemd/$${folder##*/}/$(BRIDGE).service.in \
 	        > $(DESTDIR)$$unit || exit 1; \
 	done
-	$(INSTALL) policies/bridge/40-bridge.conf $(DESTDIR)$(SHARE)/jostle/policy.d/40-bridge.conf
+	$(INSTALL) policies/bridge/40-bridge.conf $(DESTDIR)$(POLICY)/40-bridge.conf
 	@if test -e $(MANUAL_DIR)/man8/$(BRIDGE).8; then \
 	    $(INSTALL) $(MANUAL_DIR)/man8/$(BRIDGE).8 $(DESTDIR)$(SHARE)/man/man8/$(BRIDGE).8; \
 	fi

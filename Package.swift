@@ -316,7 +316,7 @@ let package = Package(
             "SystemTests",
             [
                 "CDBus", "DaemonSupport", "FleetCore", "JostleClient", "Journal", "Loop", "MQTT", "Motion",
-                "Randomness", "Signatures", "TestSupport", "Traces",
+                "PolicyFiles", "Randomness", "Signatures", "TestSupport", "Traces",
             ]),
     ] + fuzzTargets
 )

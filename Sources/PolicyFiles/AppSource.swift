@@ -3,8 +3,11 @@ package import Motion
 
 /// Where app files are.
 package struct AppSource: Sendable {
-    /// Where apps install theirs: the distribution's directory, then the administrator's.
-    package static let system = ["/usr/share/jostle/apps.d", "/etc/jostle/apps.d"]
+    /// Where apps install theirs: the distribution's directory, then that of what was built on the machine, then the
+    /// administrator's.
+    package static let system = [
+        "/usr/share/jostle/apps.d", "/usr/local/share/jostle/apps.d", "/etc/jostle/apps.d",
+    ]
 
     /// A later one overrides an earlier one: nothing of a user's takes the place of what the system has.
     private let directories: [ListedDirectory]

@@ -4,9 +4,12 @@
 /// count in the order of their names, whatever directory they are in. A user's directory is apart from the others: nothing in
 /// it can replace what the administrator wrote.
 package enum PolicyDirectories {
-    /// Where policy is installed: the distribution's directory, then that of what lasts until the next boot, then the
-    /// administrator's.
-    package static let system = ["/usr/share/jostle/policy.d", "/run/jostle/policy.d", "/etc/jostle/policy.d"]
+    /// Where policy is installed: the distribution's directory, then that of what was built on the machine, then that of what
+    /// lasts until the next boot, then the administrator's.
+    package static let system = [
+        "/usr/share/jostle/policy.d", "/usr/local/share/jostle/policy.d", "/run/jostle/policy.d",
+        "/etc/jostle/policy.d",
+    ]
 
     /// Where a user adds rules of their own, which can only restrict.
     package static func user(_ environment: (String) -> String?) -> String? {

@@ -56,10 +56,11 @@ private struct Scratch: ~Copyable {
         #expect(files.map(\.layer) == [.system, .system, .user])
     }
 
-    /// What lasts until the next boot stands between the distribution's and the administrator's.
+    /// What was built on the machine and what lasts until the next boot stand between the distribution's and the administrator's.
     @Test func laterDirectoriesAreStronger() {
-        #expect(PolicyDirectories.system.map { $0.split(separator: "/")[0] } == ["usr", "run", "etc"])
-        #expect(PolicyDirectories.system.allSatisfy { $0.hasSuffix("/jostle/policy.d") })
+        let directories = ["/usr/share", "/usr/local/share", "/run", "/etc"]
+        #expect(PolicyDirectories.system == directories.map { "\($0)/jostle/policy.d" })
+        #expect(AppSource.system == directories.filter { $0 != "/run" }.map { "\($0)/jostle/apps.d" })
     }
 
     /// Without a file of the system the built-in policy stands in; with one, nothing does.

@@ -1,4 +1,5 @@
 import Foundation
+import PolicyFiles
 import TestSupport
 import Testing
 
@@ -69,6 +70,19 @@ extension Surroundings {
             ] { #expect(files.contains(file), "\(file)") }
         }
 
+        /// The policy that ships is read wherever a PREFIX needs no telling.
+        @Test func policyIsInstalledWhereItIsRead() throws {
+            let result = try self.install(
+                then: """
+                    for prefix in /usr /usr/local; do make_more install PREFIX=$prefix; done
+                    cd ../..
+                    find usr -path '*/policy.d/10-default.conf'
+                    """)
+            let installed = result.stdout.split(separator: "\n").map { "/\($0)" }
+            let read = PolicyDirectories.system.filter { $0.hasPrefix("/usr/") }.map { "\($0)/10-default.conf" }
+            #expect(Set(installed) == Set(read) && result.status == 0, "\(result)")
+        }
+
         /// Whoever lets the daemons run as another user says so once.
         @Test func theUserOfTheDaemonsIsOneEverywhere() throws {
             let result = try self.install(
@@ -109,6 +123,7 @@ extension Surroundings {
                     ls "$directory/bus" "$directory/polkit" >&2
                     """)
             #expect(result.stdout.hasPrefix("Nobody looks below /") && result.status == 0, "\(result)")
+            #expect(result.stdout.contains("(POLICY=)"), "\(result)")
             #expect(result.stderr.contains("org.jostle.sensors.policy"), "\(result)")
         }
     }

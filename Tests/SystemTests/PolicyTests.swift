@@ -414,7 +414,7 @@ extension Surroundings {
             let own = try stage.directory("config/jostle/policy.d", ["10-own": "garbage\n"])
             // What this machine has is no matter of a test's.
             let hiding =
-                "for d in /etc/jostle /usr/share/jostle; do test ! -e $d || mount -t tmpfs none $d; done; "
+                "for d in /etc/jostle /usr/share/jostle /usr/local/share/jostle; do test ! -e $d || mount -t tmpfs none $d; done; "
                 + "mount -t tmpfs none /run; mkdir -p /run/jostle/policy.d; "
                 + "mount --bind '\(system)' /run/jostle/policy.d; exec \"$@\""
             try stage.startBroker(
