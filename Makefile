@@ -548,6 +548,11 @@ clean:
 lint-policy: build-all
 	$(TESTED)/release/jostle policy check --strict policies
 	$(TESTED)/release/jostle policy check --strict policies policies/bridge
+	mkdir -p .build/local
+	# What a package leaves to be uncommented.
+	sed -nE 's/^# (\[.*\]|[A-Za-z]+=.*)$$/\1/p' debian/50-local.conf > .build/local/50-local.conf
+	test -s .build/local/50-local.conf
+	$(TESTED)/release/jostle policy check --strict policies .build/local
 	@for example in policies/examples/*/; do $(TESTED)/release/jostle policy check $$example || exit 1; done
 
 # Each page can be made of the programs as they are, and is good roff.
