@@ -42,7 +42,7 @@ struct AppCommand {
             self.terminal.print("  at work     \(own.lines("Activities").joined(separator: ", "))")
         }
         for session in Self.sessions(own) {
-            let share = session.share == 1 ? "" : ", at \(Int((session.share * 100).rounded()))%"
+            let share = Self.loudness(session.share)
             self.terminal.print(
                 "  session     \(session.name): \(session.state)\(share)\(session.isSilenced ? ", silenced" : "")")
         }
@@ -136,6 +136,9 @@ struct AppCommand {
     }
 
     // MARK: What the answers hold
+
+    /// How loud a session may be, of which a broker may say any number.
+    static func loudness(_ share: Double) -> String { share == 1 ? "" : ", at \(rounded(share * 100, 0))%" }
 
     private static func sessions(
         _ own: [String: Value]

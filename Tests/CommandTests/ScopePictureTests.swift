@@ -169,9 +169,10 @@ import Traces
 
     /// Values that nobody can draw, times that fall, and a gap of years.
     @Test func survivesWhateverComes() {
-        var picture = self.picture([.init(title: "a", threshold: 1)])
+        var picture = self.picture([.init(title: "a", threshold: 1), .init(title: "b", threshold: 1e301)])
         for (time, value) in [
-            (Int64(0), Double.nan), (1, .infinity), (2, -1e300), (3, 1e300), (4_000_000_000_000, 0), (5, 1), (-7, 2),
+            (Int64(0), Double.nan), (1, .infinity), (2, -1e300), (3, 1e300), (4, -Double.greatestFiniteMagnitude),
+            (900_000, .greatestFiniteMagnitude), (4_000_000_000_000, 0), (5, 1), (-7, 2),
         ] {
             picture.sample(at: Timestamp(microseconds: time), value)
             picture.hit(0, at: Timestamp(microseconds: time))

@@ -5,6 +5,16 @@ import Testing
 
 /// What a terminal is sent.
 @Suite struct TerminalTests {
+    /// Whatever a broker says of a session can be printed.
+    @Test(
+        arguments: [
+            (1, ""), (0.3, ", at 30%"), (0.125, ", at 13%"), (0, ", at 0%"), (1e300, ", at 1e+302%"),
+            (.nan, ", at nan%"), (-Double.infinity, ", at -inf%"), (-2, ", at -200%"),
+        ] as [(Double, String)])
+    func anyShareIsTold(_ share: Double, _ text: String) {
+        #expect(AppCommand.loudness(share) == text)
+    }
+
     /// Whatever stands for our styles in the meantime, no list of names is long enough to guess it, nor is any name that ends
     /// with what makes one character with the next.
     @Test func nobodyElseHasOurStyles() {

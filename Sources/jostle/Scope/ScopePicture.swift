@@ -239,13 +239,18 @@ struct ScopePicture {
             low = min(low, threshold)
             high = max(high, threshold)
         }
+        // Between what is further away there is no distance.
+        (low, high) = (max(low, -Self.furthest), min(high, Self.furthest))
         if high - low < 1e-9 { high = low + 1 }
         if low < 0 { low -= (high - low) * 0.05 }
         return low...(high + (high - low) * 0.1)
     }
 
+    private static let furthest = 1e300
+
     /// The row of a value, from the top.
     private func row(of value: Double, _ scale: ClosedRange<Double>, _ rows: Int) -> Int {
+        let value = min(scale.upperBound, max(scale.lowerBound, value))
         let share = (value - scale.lowerBound) / (scale.upperBound - scale.lowerBound)
         return min(max(rows - 1 - Int((share * Double(rows)).rounded(.down)), 0), rows - 1)
     }
