@@ -120,6 +120,35 @@ extension Surroundings {
             #expect(lines.last?.hasPrefix("p ok ") == true, "\(lines)")
         }
 
+        /// Whoever looks at windows is told which file a Flatpak brought.
+        @Test func rowsTellWhatAFlatpakBrought() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let text = "[App]\nUsage=Lights\nWindows=light\n[Detector light]\npreset=shake.planar\n"
+            let data = try stage.directory("data", [:])
+            let (own, packed) = ("org.example.Own", "org.example.Packed")
+            for (app, place) in [
+                (own, "jostle/apps.d"), (packed, "flatpak/app/\(packed)/current/active/files/share/jostle/apps.d"),
+            ] {
+                var directory = "data"
+                for step in place.split(separator: "/") {
+                    directory += "/\(step)"
+                    _ = try stage.directory(directory, [:])
+                }
+                _ = try stage.directory(directory, [app: text])
+            }
+            try stage.startBroker(
+                "--policy", try stage.directory("policy", ["10-test": "[Policy]\nDefault=allow\n"]),
+                environment: ["XDG_DATA_HOME": data, "XDG_DATA_DIRS": "\(data)/none"])
+            let list = try stage.busctl(
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "ListApps", "a{sv}", "0")
+            let rows = list.stdout.split(separator: "\(Stage.Object.broker)/apps/")
+            for (app, isOfFlatpak) in [(own, false), (packed, true)] {
+                let row = try #require(rows.first { $0.contains("\"app\" s \"\(app)\"") }, "\(list)")
+                #expect(row.contains("\"windows\" as 1 \"light\""), "\(row)")
+                #expect(row.contains("\"flatpak\" b true") == isOfFlatpak, "\(row)")
+            }
+        }
+
         @Test func aReloadAddsAndRemoves() throws {
             let stage = try self.stage("[Policy]\nDefault=allow\n")
             let other = "org.example.Torch"
