@@ -143,7 +143,7 @@ let package = Package(
         shell("Signatures", ["CCrypto"]),
         shell("FleetFiles", ["FleetCore", "PolicyFiles", "Arbitration", "Loop"]),
         shell("Protocol", ["Motion", "DBus"]),
-        shell("DaemonSupport", ["Loop", "DBus", "Motion"]),
+        shell("DaemonSupport", ["Loop", "DBus", "Motion", "Processes"]),
         shell("Devices", ["DeviceCore", "Motion", "Loop", "CLinux", "CUdev", "CEvdev", "CGps"]),
         shell("JostleClient", ["Protocol", "Motion", "DBus", "Loop"]),
 

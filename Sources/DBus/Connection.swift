@@ -329,7 +329,17 @@ package final class Connection {
 
     /// Tells whose connection a caller's is; at once, if that is known.
     package func user(of sender: String, then: @escaping (UInt32?) -> Void) {
-        self.incoming.user(of: sender, then: then)
+        self.incoming.identity(of: sender) { then($0?.user) }
+    }
+
+    /// Tells who stands behind a caller's connection; at once, if that is known.
+    package func identity(of sender: String, then: @escaping (CallerIdentity?) -> Void) {
+        self.incoming.identity(of: sender, then: then)
+    }
+
+    /// Has it looked from now on whether those who call are in a sandbox, once for each connection.
+    package func lookForSandboxes(_ find: @escaping (ConnectionCredentials) -> CallerIdentity.Sandbox?) {
+        self.incoming.unknown.findSandbox = find
     }
 
     /// What there is for all who call, and who has it.

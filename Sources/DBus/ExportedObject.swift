@@ -38,8 +38,8 @@ package final class ExportedObject {
     /// Answers with an error to refuse, or `nil` to allow.
     package typealias Guardian = (MethodCall, @escaping (BusError?) -> Void) -> Void
 
-    /// Answers for a unique name and its user, `nil` when the bus does not know it.
-    package typealias Visibility = (_ sender: String, _ uid: UInt32?) -> Bool
+    /// Answers for a unique name and who stands behind it.
+    package typealias Visibility = (_ sender: String, _ identity: CallerIdentity) -> Bool
 
     package init(
         _ path: ObjectPath, _ interfaces: [(InterfaceTable, AnyObject)], audience: Audience? = nil,

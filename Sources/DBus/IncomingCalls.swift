@@ -59,7 +59,8 @@ final class IncomingCalls {
     /// What is known of somebody who calls.
     private final class Caller {
         let peer: PacedSender.Peer
-        var user: UInt32?
+        var identity: CallerIdentity?
+        var user: UInt32? { self.identity?.user }
         /// His user was asked for, or will be.
         var isUserAsked = false
         /// Tells when he leaves; followed only while much of his waits.
@@ -367,20 +368,21 @@ final class IncomingCalls {
         if let token = caller.watch { self.watch.unfollow(token) }
     }
 
-    /// Whose connection a caller's is, if that is known.
-    func knownUser(of sender: String) -> UInt32? { self.callers[sender]?.user }
+    /// Who stands behind a caller's connection, if that is known.
+    func knownIdentity(of sender: String) -> CallerIdentity? { self.callers[sender]?.identity }
 
-    /// Tells whose connection a caller's is; at once, if that is known. A unique name never means another.
-    func user(of sender: String, then: @escaping (UInt32?) -> Void) {
-        if let user = self.callers[sender]?.user { return then(user) }
-        self.unknown.ask(for: sender) { [weak self] user in
-            if let self, let user, sender.hasPrefix(":") {
-                self.caller(sender).user = user
-                self.queue.setUser(user, of: sender)
-                self.refusals.setUser(user, of: sender)
-                self.given.setUser(user, of: sender)
+    /// Tells who stands behind a caller's connection; at once, if that is known. A unique name never means another, and nobody leaves a
+    /// sandbox.
+    func identity(of sender: String, then: @escaping (CallerIdentity?) -> Void) {
+        if let identity = self.callers[sender]?.identity { return then(identity) }
+        self.unknown.ask(for: sender) { [weak self] identity in
+            if let self, let identity, sender.hasPrefix(":") {
+                self.caller(sender).identity = identity
+                self.queue.setUser(identity.user, of: sender)
+                self.refusals.setUser(identity.user, of: sender)
+                self.given.setUser(identity.user, of: sender)
             }
-            then(user)
+            then(identity)
         }
     }
 
@@ -390,10 +392,10 @@ final class IncomingCalls {
         let isFirst = !self.unknown.hasCalls(of: sender)
         for refused in self.unknown.add(call) { self.refuse(refused) }
         guard isFirst, self.unknown.hasCalls(of: sender) else { return }
-        self.user(of: sender) { [weak self] user in
+        self.identity(of: sender) { [weak self] identity in
             guard let self else { return }
             let calls = self.unknown.take(of: sender)
-            guard user != nil else {
+            guard identity != nil else {
                 for call in calls { call.fail(.accessDenied("the bus does not know your user")) }
                 return
             }
@@ -432,7 +434,7 @@ final class IncomingCalls {
                 continue
             }
             self.asking += 1
-            self.user(of: sender) { [weak self] _ in
+            self.identity(of: sender) { [weak self] _ in
                 self?.asking -= 1
                 self?.askForUsers()
             }

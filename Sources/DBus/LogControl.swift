@@ -36,8 +36,17 @@ package final class LogControl {
         self.target = target
     }
 
-    /// The object to export.
-    package func exportedObject() -> ExportedObject { ExportedObject(Self.path, [(Self.table(), self)]) }
+    /// The object to export. Nobody in a sandbox has us silent, or fills our user's log.
+    package func exportedObject() -> ExportedObject {
+        ExportedObject(
+            Self.path, [(Self.table(), self)],
+            guardian: { call, answer in
+                call.connection.identity(of: call.sender) { identity in
+                    let isAllowed = identity.map { $0.sandbox == nil } ?? false
+                    answer(isAllowed ? nil : .accessDenied("what is logged is nothing for who is in a sandbox"))
+                }
+            })
+    }
 
     private static func change(_ name: String, _ setting: Setting, to word: String) throws(BusError) {
         guard setting.allowed.contains(word) else {

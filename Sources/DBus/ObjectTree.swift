@@ -58,7 +58,7 @@ final class ObjectTree {
         guard let guardian = object.guardian else {
             return self.perform(interface, member, on: object, call)
         }
-        guard let user = self.user(of: call) else { return }
+        guard let user = self.identity(of: call)?.user else { return }
         let leave = Leave(self)
         call.awaitsLeave = true
         guardian(call) { [weak self] refusal in
@@ -80,14 +80,14 @@ final class ObjectTree {
         self.wait(call, of: user, leave)
     }
 
-    /// Whose a call is, in whose share it is to wait. `nil`: that has to be asked, and the call comes again when it is known.
-    private func user(of call: MethodCall) -> UInt32? {
+    /// Who makes a call, in whose user's share it is to wait. `nil`: that has to be asked, and the call comes again when it is known.
+    private func identity(of call: MethodCall) -> CallerIdentity? {
         let incoming = call.connection.incoming
-        guard let user = incoming.knownUser(of: call.sender) else {
+        guard let identity = incoming.knownIdentity(of: call.sender) else {
             incoming.identify(call)
             return nil
         }
-        return user
+        return identity
     }
 
     /// Whether a method takes the descriptors that a call brings. One that has to ask for leave first takes none: the call would
@@ -244,7 +244,7 @@ final class ObjectTree {
                 then: then)
         }
         guard table.discreet.contains(name) else { return goOn(true) }
-        guard let user = self.user(of: call) else { return }
+        guard let user = self.identity(of: call)?.user else { return }
         let leave = Leave(self)
         table.ask(whether: name, of: context, isFor: call) { [weak self] isFor in
             guard leave.end() else { return }
@@ -322,8 +322,8 @@ final class ObjectTree {
         guard let node = self.node(at: path) else { return self.failUnknown(path, call) }
         // Who asks is asked for once, however many objects are not for everybody.
         guard node.dependsOnCaller else { return self.introspect(path, call) { _ in true } }
-        guard let user = self.user(of: call) else { return }
-        self.introspect(path, call) { object in object.visibility?(call.sender, user) ?? true }
+        guard let identity = self.identity(of: call) else { return }
+        self.introspect(path, call) { object in object.visibility?(call.sender, identity) ?? true }
     }
 
     private func introspect(_ path: String, _ call: MethodCall, seeing isSeen: (ExportedObject) -> Bool) {
@@ -337,7 +337,7 @@ final class ObjectTree {
     /// Says that there is no object, in the time and under the limit that it takes to say so of one that the caller must not see:
     /// who he is is asked for first.
     private func failUnknown(_ path: String, _ call: MethodCall) {
-        if self.root.open < self.objects.count, self.user(of: call) == nil { return }
+        if self.root.open < self.objects.count, self.identity(of: call) == nil { return }
         call.fail(.noObject(at: path))
     }
 

@@ -10,14 +10,16 @@ final class UnknownCallers {
     /// Each caller stands for himself.
     private var calls = CallQueue<MethodCall>()
     /// Who waits for the answers that are under way.
-    private var questions: [String: [(UInt32?) -> Void]] = [:]
+    private var questions: [String: [(CallerIdentity?) -> Void]] = [:]
+    /// Says in which sandbox whoever made a connection runs; `nil`: nobody looks for sandboxes.
+    var findSandbox: ((ConnectionCredentials) -> CallerIdentity.Sandbox?)?
     /// How often the bus was asked.
     private(set) var asked: UInt64 = 0
 
     init(of connection: Connection) { self.connection = connection }
 
     /// Tells whose a connection is, as the bus says; whoever wants to know while it is being asked hears the same.
-    func ask(for name: String, then: @escaping (UInt32?) -> Void) {
+    func ask(for name: String, then: @escaping (CallerIdentity?) -> Void) {
         // Only a unique name means the same for both.
         if name.hasPrefix(":"), self.questions[name] != nil {
             self.questions[name]?.append(then)
@@ -25,11 +27,23 @@ final class UnknownCallers {
         }
         self.asked &+= 1
         if name.hasPrefix(":") { self.questions[name] = [then] }
-        self.connection.callBus("GetConnectionUnixUser", name) { [weak self] result in
-            let user = try? result.take().read(reply: UInt32.self)
-            guard name.hasPrefix(":") else { return then(user) }
+        self.askBus(name) { [weak self] identity in
+            guard name.hasPrefix(":") else { return then(identity) }
             guard let waiting = self?.questions.removeValue(forKey: name) else { return }
-            for then in waiting { then(user) }
+            for then in waiting { then(identity) }
+        }
+    }
+
+    private func askBus(_ name: String, _ then: @escaping (CallerIdentity?) -> Void) {
+        guard let findSandbox else {
+            return self.connection.callBus("GetConnectionUnixUser", name) { result in
+                let user = try? result.take().read(reply: UInt32.self)
+                then(user.map { CallerIdentity(user: $0) })
+            }
+        }
+        self.connection.credentials(of: name) { credentials in
+            guard let credentials, let user = credentials.user else { return then(nil) }
+            then(CallerIdentity(user: user, sandbox: findSandbox(credentials)))
         }
     }
 

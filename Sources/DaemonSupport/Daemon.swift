@@ -38,6 +38,8 @@ package final class Daemon {
         self.exitsWithBus = arguments.has(Self.exitWithBusOption)
         self.bus = Connection(
             to: address, on: self.loop, names: [busName], retry: .upTo(microseconds: Self.longestRetry))
+        // On the system bus there are many users, into whose sandboxes we cannot look.
+        if address != .system { self.bus.lookForSandboxes { $0.findSandbox() } }
         self.bus.export(Self.logControl(name, self.log).exportedObject())
     }
 

@@ -1,29 +1,27 @@
 import Arbitration
 import DBus
-import Glibc
 import Motion
 
 /// Knows who may ask for what, and refuses others.
+///
+/// Who runs in a sandbox is not its user: it may do what any app may, see its own app, and report what policy lets it.
 struct Authority {
     private let bus: Connection
 
     init(on bus: Connection) { self.bus = bus }
 
-    /// Whether a user is our own, or root.
-    static func isTrusted(_ uid: UInt32) -> Bool { uid == 0 || uid == getuid() }
-
-    /// Does something for a caller of our own user, or root.
+    /// Does something for a caller that is our own user, or root.
     func ifTrusted(_ call: MethodCall, _ refusal: BusError, then: @escaping () -> Void) {
-        self.bus.user(of: call.sender) { uid in
-            if let uid, Self.isTrusted(uid) { then() } else { call.fail(refusal) }
+        self.bus.identity(of: call.sender) { identity in
+            if let identity, identity.isTrusted { then() } else { call.fail(refusal) }
         }
     }
 
-    /// Does something for a caller whose user the bus knows.
-    func ifKnown(_ call: MethodCall, then: @escaping (UInt32) -> Void) {
-        self.bus.user(of: call.sender) { uid in
-            guard let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
-            then(uid)
+    /// Does something for a caller whom the bus knows.
+    func ifKnown(_ call: MethodCall, then: @escaping (CallerIdentity) -> Void) {
+        self.bus.identity(of: call.sender) { identity in
+            guard let identity else { return call.fail(.accessDenied("the bus does not know your user")) }
+            then(identity)
         }
     }
 
@@ -39,12 +37,12 @@ struct Authority {
                 return call.fail(.accessDenied("the bus does not know your user"))
             }
             let process = credentials.process.flatMap { UInt32(exactly: $0) }
-            self.isReporter(among: reporters, call.sender, of: user) { isReporter in
+            self.isReporter(among: reporters, call.sender) { isReporter in
                 if isReporter { return then(user, process) }
                 let who =
                     switch (reporters, self.bus.address == .system) {
                     case (.named, false): "who has MayReportForeground in policy"
-                    case (_, false): "the broker's own user and root"
+                    case (_, false): "the broker's own user and root, in no sandbox,"
                     case (_, true): "root, and who has MayReportForeground in policy,"
                     }
                 call.fail(.accessDenied("only \(who) can say that"))
@@ -54,20 +52,19 @@ struct Authority {
 
     /// Whether a connection may say what state apps are in.
     ///
-    /// That is whoever policy names. On the system bus it is root besides; elsewhere, if policy names nobody, anybody of our
-    /// own user, and root.
-    func isReporter(
-        among reporters: Policy.Entitled, _ sender: String, of user: UInt32, _ answer: @escaping (Bool) -> Void
-    ) {
+    /// That is whoever policy names. On the system bus it is root besides; elsewhere, if policy names nobody, our own user, and root.
+    func isReporter(among reporters: Policy.Entitled, _ sender: String, _ answer: @escaping (Bool) -> Void) {
         let isSystem = self.bus.address == .system
         switch reporters {
         case .everybody: return answer(true)
         case .nobodyNamed: break
         case .named(let apps): if !isSystem { return self.isOwner(of: apps[...], sender, answer) }
         }
-        if user == 0 || (!isSystem && user == getuid()) { return answer(true) }
-        guard case .named(let apps) = reporters else { return answer(false) }
-        self.isOwner(of: apps[...], sender, answer)
+        self.bus.identity(of: sender) { identity in
+            if let identity, isSystem ? identity.isRoot : identity.isTrusted { return answer(true) }
+            guard case .named(let apps) = reporters else { return answer(false) }
+            self.isOwner(of: apps[...], sender, answer)
+        }
     }
 
     /// Does something for a caller who may have apps launched.
@@ -94,13 +91,25 @@ struct Authority {
         }
     }
 
-    /// Lets a call about an app through. Its object answers its owner, the same user and root; to others it is not there, as
+    /// Lets a call about an app through. Its object answers its owner, whose app it is and root; to others it is not there, as
     /// introspection says.
     func admit(_ call: MethodCall, to client: Client, _ answer: @escaping (BusError?) -> Void) {
         if call.sender == client.uniqueName { return answer(nil) }
-        self.bus.user(of: call.sender) { uid in
-            let isAllowed = client.isShown(to: call.sender, of: uid)
+        self.bus.identity(of: call.sender) { identity in
+            let isAllowed = identity.map { client.isShown(to: call.sender, $0) } ?? false
             answer(isAllowed ? nil : .noObject(at: call.message.path ?? ""))
+        }
+    }
+}
+
+extension CallerIdentity {
+    /// Whether it is whose an app is: the user, or whoever runs in the app's own sandbox.
+    func owns(_ app: AppID, of user: UInt32?) -> Bool {
+        guard self.user == user else { return false }
+        switch self.sandbox {
+        case nil: return true
+        case .app(let id): return !app.isAnonymous && app.name == id
+        case .unknown: return false
         }
     }
 }

@@ -98,11 +98,11 @@ enum BrokerInterface {
                 in
                 try service.links.explanations.whyNot(app, options, call)
             },
-            Method("Mute", in: ["duration", "options"]) {
-                (service: BrokerService, _: MethodCall, duration: UInt64, options: [String: Value]) throws(BusError)
+            Method(later: "Mute", in: ["duration", "options"]) {
+                (service: BrokerService, call: MethodCall, duration: UInt64, options: [String: Value]) throws(BusError)
                 in
                 try OptionReader.none(options, of: "Mute")
-                try service.links.reports.mute(duration)
+                service.links.reports.mute(duration, call)
             },
             Method(later: "Pause", in: ["options"]) {
                 (service: BrokerService, call: MethodCall, options: [String: Value]) throws(BusError) in

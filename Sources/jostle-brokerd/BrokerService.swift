@@ -227,12 +227,14 @@ final class BrokerService {
         links.disk.keepClip { self.core.cutClip(of: sensor, into: &$0) }
     }
 
-    /// Has the clips of whoever calls forgotten, and everybody's for root.
+    /// Has the clips of whoever calls forgotten, and everybody's for root. They are a user's, and of none in a sandbox.
     func forgetClips(_ call: MethodCall) {
-        self.bus.user(of: call.sender) { [weak self] uid in
+        self.authority.ifKnown(call) { [weak self] identity in
             guard let self else { return }
-            guard let uid else { return call.fail(.accessDenied("nobody knows who you are")) }
-            self.forgetClips(of: uid == 0 ? nil : uid) { error in
+            guard identity.sandbox == nil else {
+                return call.fail(.accessDenied("clips are forgotten for their user and root, and you are in a sandbox"))
+            }
+            self.forgetClips(of: identity.isRoot ? nil : identity.user) { error in
                 if let error { call.fail(error) } else { call.reply() }
             }
         }

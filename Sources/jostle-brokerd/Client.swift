@@ -46,9 +46,14 @@ final class Client {
         self.service = service
     }
 
-    /// An app's object is there for its owner, the same user and root.
-    func isShown(to sender: String, of uid: UInt32?) -> Bool {
-        sender == self.uniqueName || uid == 0 || (uid != nil && uid == self.uid)
+    /// An app's object is there for its owner, whose app it is and root.
+    func isShown(to sender: String, _ identity: CallerIdentity) -> Bool {
+        sender == self.uniqueName || identity.isRoot || identity.owns(self.app, of: self.uid)
+    }
+
+    /// Lists show it besides to our own user, whose journal tells of all apps.
+    func isListed(for sender: String, _ identity: CallerIdentity) -> Bool {
+        identity.isTrusted || self.isShown(to: sender, identity)
     }
 
     /// What its app file says that it wants motion for.

@@ -92,7 +92,7 @@ final class ClientLink {
                 guard let service, let client else { return answer(.noObject(at: path.text)) }
                 service.authority.admit(call, to: client, answer)
             },
-            visibility: { [weak client] sender, uid in client?.isShown(to: sender, of: uid) ?? false })
+            visibility: { [weak client] sender, identity in client?.isShown(to: sender, identity) ?? false })
         client.object = object
         self.table.show(client)
         self.service.bus.export(object)
@@ -204,9 +204,6 @@ final class ClientLink {
 
     // MARK: What there is to see
 
-    /// Whether lists show an app to a user: its own, and our own user, whose journal tells of all of them.
-    static func isListed(_ client: Client, for uid: UInt32) -> Bool { Authority.isTrusted(uid) || client.uid == uid }
-
     /// Answers with the apps that the caller may see: as many as one list may have, from the first on or behind an object.
     func list(after path: ObjectPath? = nil, _ call: MethodCall) {
         self.page(after: path, call) { link, page in call.reply(page.compactMap { link.row(of: $0)?.wire }) }
@@ -221,13 +218,13 @@ final class ClientLink {
     private func page(
         after path: ObjectPath?, _ call: MethodCall, _ answer: @escaping (ClientLink, [Client]) -> Void
     ) {
-        self.service.authority.ifKnown(call) { [weak self] uid in
+        self.service.authority.ifKnown(call) { [weak self] identity in
             guard let self else { return }
             let all = [
                 self.table.connections.lazy.filter { _ in true }, self.table.apps.lazy.filter { !$0.isConnected },
             ]
             let page = all.lazy.joined().filter { client in
-                guard let own = client.object?.path, Self.isListed(client, for: uid) else { return false }
+                guard let own = client.object?.path, client.isListed(for: call.sender, identity) else { return false }
                 return path.map { $0.text < own.text } ?? true
             }.first(self.service.core.limits.listRows) {
                 ($0.object?.path.text ?? "") < ($1.object?.path.text ?? "")

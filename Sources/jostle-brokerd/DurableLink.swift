@@ -93,14 +93,16 @@ final class DurableLink {
         }
     }
 
-    /// Forgets what an app registered for good, for its user and root.
+    /// Forgets what an app registered for good, for whose it is and root.
     func forget(_ name: String, _ call: MethodCall) {
         let app = AppID(name)
         let nothing = BusError.notFound("nothing of '\(printable(name))' is durable")
         // Also of what is not there: how long an answer takes is to say nothing.
-        self.service.bus.user(of: call.sender) { [weak self] uid in
+        self.service.bus.identity(of: call.sender) { [weak self] identity in
             guard let self else { return }
-            guard let uid, let durable = self.apps[app], uid == 0 || uid == durable.binding.user else {
+            guard let identity, let durable = self.apps[app],
+                identity.isRoot || identity.owns(app, of: durable.binding.user)
+            else {
                 // Whether it is is nobody else's to know.
                 return call.fail(nothing)
             }

@@ -176,8 +176,16 @@ final class ExplainLink {
             }
         }
         if let app = self.service.links.clients.registered(call.sender)?.appState { return run(.app(app.reference)) }
-        // Our own user reads all of it in the journal: so does whoever answers questions from afar beside us.
-        self.service.authority.ifKnown(call) { run(.user(Authority.isTrusted($0) ? 0 : $0)) }
+        self.service.authority.ifKnown(call) { [weak self] identity in
+            switch identity.sandbox {
+            // Our own user reads all of it in the journal: so does whoever answers questions from afar beside us.
+            case nil: run(.user(identity.isTrusted ? UserShares.root : identity.user))
+            case .app(let id) where AppID.isValid(id):
+                let app = AppReference(AppID(id), user: identity.user)
+                run(.app(self?.service.links.clients.find(app)?.appState?.reference ?? app))
+            case .app, .unknown: call.fail(.accessDenied("who is in a sandbox can ask about its own app only"))
+            }
+        }
     }
 
     /// The app that a word means: an app id, or the unique name of a client without one.
@@ -191,7 +199,7 @@ final class ExplainLink {
         let found = client?.appState?.reference
         switch viewer {
         case .app(let own):
-            let isItself = found?.registration == own.registration || (found == nil && own.id == AppID(word))
+            let isItself = found.map { $0.registration == own.registration } ?? (own.id == AppID(word))
             guard isItself else { throw .accessDenied("an app can ask about itself only") }
             return own
         case .user(let user):

@@ -50,7 +50,7 @@ final class PolicyLink {
     /// Reads the policy files and the app files anew for a caller of our own user, or root.
     func reload(_ call: MethodCall) {
         self.service.authority.ifTrusted(
-            call, .accessDenied("the policy is reloaded for the broker's own user and root")
+            call, .accessDenied("the policy is reloaded for the broker's own user and root, in no sandbox")
         ) { self.reloading.want(call) }
     }
 

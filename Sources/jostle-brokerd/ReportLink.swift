@@ -3,7 +3,6 @@ import BrokerCore
 import DBus
 import DaemonSupport
 import Journal
-import Glibc
 import Loop
 import Motion
 import PolicyFiles
@@ -48,7 +47,7 @@ final class ReportLink {
         if self.followEntitled() { self.service.links.clients.watchers.foregroundChanged() }
         let policy = self.reporters
         for reporter in self.sources.present {
-            self.service.authority.isReporter(among: policy, reporter.name, of: reporter.user) { [weak self] answer in
+            self.service.authority.isReporter(among: policy, reporter.name) { [weak self] answer in
                 guard let self, self.reporters == policy else { return }
                 self.change { sources, _ in sources.setCounts(answer, by: reporter.name) }
             }
@@ -177,29 +176,30 @@ final class ReportLink {
 
     /// Whether a connection may know what each source says, which concerns the apps of all users: our own, root, and who may say
     /// it.
-    func mayKnowSources(_ sender: String, of uid: UInt32) -> Bool {
-        uid == 0 || uid == getuid() || self.isEverybodyEntitled || self.named[sender] != nil
+    func mayKnowSources(_ sender: String, _ identity: CallerIdentity) -> Bool {
+        identity.isTrusted || self.isEverybodyEntitled || self.named[sender] != nil
     }
 
     /// The same for whoever calls.
     func mayKnowSources(_ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
-        self.service.bus.user(of: call.sender) { [weak self] uid in
-            guard let self, let uid else { return answer(false) }
-            answer(self.mayKnowSources(call.sender, of: uid))
+        self.service.bus.identity(of: call.sender) { [weak self] identity in
+            guard let self, let identity else { return answer(false) }
+            answer(self.mayKnowSources(call.sender, identity))
         }
     }
 
-    /// Whether a connection may know which app is in the foreground: the user of that app, our own, root, and who may say it.
-    func mayKnowForeground(_ sender: String, of uid: UInt32) -> Bool {
-        if self.mayKnowSources(sender, of: uid) { return true }
-        return self.front.first.flatMap { self.service.links.clients[$0]?.uid } == uid
+    /// Whether a connection may know which app is in the foreground: whose app that is, our own user, root, and who may say it.
+    func mayKnowForeground(_ sender: String, _ identity: CallerIdentity) -> Bool {
+        if self.mayKnowSources(sender, identity) { return true }
+        guard let client = self.front.first.flatMap({ self.service.links.clients[$0] }) else { return false }
+        return client.isShown(to: sender, identity)
     }
 
     /// The same for whoever calls.
     func mayKnowForeground(_ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
-        self.service.bus.user(of: call.sender) { [weak self] uid in
-            guard let self, let uid else { return answer(false) }
-            answer(self.mayKnowForeground(call.sender, of: uid))
+        self.service.bus.identity(of: call.sender) { [weak self] identity in
+            guard let self, let identity else { return answer(false) }
+            answer(self.mayKnowForeground(call.sender, identity))
         }
     }
 
@@ -316,15 +316,24 @@ final class ReportLink {
 
     // MARK: All motion
 
-    /// Silences motion while the device itself vibrates.
-    func mute(_ duration: UInt64) throws(BusError) {
-        try self.service.request(.mute(TimeSpan(microseconds: Int64(clamping: duration))))
+    /// Silences motion while the device itself vibrates: for everybody, as `pause`.
+    func mute(_ duration: UInt64, _ call: MethodCall) {
+        self.service.authority.ifTrusted(
+            call, .accessDenied("motion is silenced by the broker's own user and root, in no sandbox")
+        ) {
+            do throws(BusError) {
+                try self.service.request(.mute(TimeSpan(microseconds: Int64(clamping: duration))))
+                call.reply()
+            } catch {
+                call.fail(error)
+            }
+        }
     }
 
     /// Switches motion off or on again, for everybody and therefore for a caller of our own user, or root.
     func pause(_ isPaused: Bool, _ call: MethodCall) {
         self.service.authority.ifTrusted(
-            call, .accessDenied("motion is switched off by the broker's own user and root")
+            call, .accessDenied("motion is switched off by the broker's own user and root, in no sandbox")
         ) {
             let wasPaused = self.service.core.sensing.isPaused
             self.service.happened(.pause(isPaused))

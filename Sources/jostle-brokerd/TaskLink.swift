@@ -194,10 +194,11 @@ final class TaskLink {
 
     /// Answers with the tasks that wait or run, of the apps that the caller may see.
     func list(_ call: MethodCall) {
-        self.service.authority.ifKnown(call) { [weak self] uid in
+        self.service.authority.ifKnown(call) { [weak self] identity in
             guard let self else { return }
-            let rows = self.service.core.work.tasks.all.lazy.filter { uid == 0 || $0.owner.user == uid }.flatMap {
-                tasks in
+            let rows = self.service.core.work.tasks.all.lazy.filter {
+                identity.isRoot || identity.owns($0.owner.app, of: $0.owner.user)
+            }.flatMap { tasks in
                 self.rows(of: tasks).map {
                     Structure(tasks.owner.app.name, $0.identifier, $0.kind, $0.state, $0.details)
                 }

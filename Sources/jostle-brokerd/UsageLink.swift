@@ -9,10 +9,11 @@ struct UsageLink {
 
     init(_ service: BrokerService) { self.service = service }
 
-    /// A user sees what is his, and what all have together; our own user and root see everything.
+    /// A user sees what is his, and what all have together; our own user and root see everything. Who is in a sandbox sees what those
+    /// in sandboxes have.
     func list(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
         let last = try UsageTable.Key.after(options)
-        self.service.authority.ifKnown(call) { [weak service = self.service] uid in
+        self.service.authority.ifKnown(call) { [weak service = self.service] identity in
             guard let service else { return }
             let links = service.links
             let table = UsageTable(
@@ -21,7 +22,7 @@ struct UsageLink {
                     links.explanations.usage,
                 ])
             let rows = table.rows(
-                for: Authority.isTrusted(uid) ? .everything : .user(uid), after: last,
+                for: identity.isTrusted ? .everything : .user(identity.payer), after: last,
                 atMost: service.core.limits.listRows)
             call.reply(rows.map(\.wire))
         }

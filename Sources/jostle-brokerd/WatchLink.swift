@@ -11,7 +11,7 @@ final class WatchLink {
     private final class Watcher {
         let name: String
         let peer: PacedSender.Peer
-        let uid: UInt32
+        let identity: CallerIdentity
         var token: NameWatch.Token?
         /// Objects of apps that changed, and the numbers by which the apps are found if they are still there.
         var changed: [ObjectPath: AppHandle] = [:]
@@ -21,10 +21,10 @@ final class WatchLink {
         /// What it knows of the foreground.
         var foreground: Foreground?
 
-        init(_ name: String, _ peer: PacedSender.Peer, _ uid: UInt32) {
+        init(_ name: String, _ peer: PacedSender.Peer, _ identity: CallerIdentity) {
             self.name = name
             self.peer = peer
-            self.uid = uid
+            self.identity = identity
         }
     }
 
@@ -73,19 +73,19 @@ final class WatchLink {
     /// Has the caller told from now on, until it leaves the bus.
     func watch(_ call: MethodCall) throws(BusError) {
         guard self.watchers[call.sender] == nil else { return call.reply() }
-        self.service.authority.ifKnown(call) { [weak self] uid in self?.add(call, uid) }
+        self.service.authority.ifKnown(call) { [weak self] identity in self?.add(call, identity) }
     }
 
-    private func add(_ call: MethodCall, _ uid: UInt32) {
+    private func add(_ call: MethodCall, _ identity: CallerIdentity) {
         guard self.watchers[call.sender] == nil else { return call.reply() }
-        guard self.shares.take(1, for: uid) else {
+        guard self.shares.take(1, for: identity.payer) else {
             return call.fail(.limitsExceeded("too many watch: watchers-per-user is \(self.shares.share)"))
         }
         let name = call.sender
-        let watcher = Watcher(name, self.sender.peer(name), uid)
-        watcher.peer.setUser(uid)
+        let watcher = Watcher(name, self.sender.peer(name), identity)
+        watcher.peer.setUser(identity.payer)
         watcher.peer.onRoom(for: watcher) { [weak self] _ in self?.tellSoon() }
-        watcher.foreground = self.foreground(for: name, of: uid)
+        watcher.foreground = self.foreground(for: name, identity)
         self.watchers[name] = watcher
         watcher.token = self.service.names.follow(name) { [weak self] owner in
             if owner == nil { self?.unwatch(name) }
@@ -95,7 +95,7 @@ final class WatchLink {
 
     func unwatch(_ name: String) {
         guard let watcher = self.watchers.removeValue(forKey: name) else { return }
-        self.shares.giveBack(1, for: watcher.uid)
+        self.shares.giveBack(1, for: watcher.identity.payer)
         if let token = watcher.token { self.service.names.unfollow(token) }
     }
 
@@ -110,7 +110,7 @@ final class WatchLink {
         guard !self.watchers.isEmpty, let path = client.object?.path else { return }
         // Whose the app in front is says who may know of it.
         if client.app == self.service.links.reports.front.first { self.foregroundChanged() }
-        for watcher in self.watchers.values where ClientLink.isListed(client, for: watcher.uid) {
+        for watcher in self.watchers.values where client.isListed(for: watcher.name, watcher.identity) {
             watcher.changed[path] = client.id
             if watcher.changed.count > Self.mostChanged {
                 watcher.changed = [:]
@@ -151,7 +151,7 @@ final class WatchLink {
             for path in page {
                 let client = watcher.changed[path].flatMap { self.service.links.clients[$0] }
                 // By now it may be another's.
-                if let client, client.object?.path == path, ClientLink.isListed(client, for: watcher.uid),
+                if let client, client.object?.path == path, client.isListed(for: watcher.name, watcher.identity),
                     let row = self.service.links.clients.row(of: client)
                 {
                     rows.append(row.wire)
@@ -177,7 +177,7 @@ final class WatchLink {
     }
 
     private func tellForeground(_ watcher: Watcher) {
-        let foreground = self.foreground(for: watcher.name, of: watcher.uid)
+        let foreground = self.foreground(for: watcher.name, watcher.identity)
         guard foreground != watcher.foreground else { return watcher.isForegroundChanged = false }
         let values: [String: Value] = [
             "Foreground": .string(foreground.app), "ForegroundReported": .boolean(foreground.isReported),
@@ -197,11 +197,11 @@ final class WatchLink {
     }
 
     /// The foreground as a connection may know it.
-    private func foreground(for name: String, of uid: UInt32) -> Foreground {
+    private func foreground(for name: String, _ identity: CallerIdentity) -> Foreground {
         let reports = self.service.links.reports
-        let app = reports.mayKnowForeground(name, of: uid) ? reports.front.first?.name : nil
+        let app = reports.mayKnowForeground(name, identity) ? reports.front.first?.name : nil
         return Foreground(
             app: app ?? "", isReported: self.service.core.arbiter.foreground != .none,
-            sources: reports.mayKnowSources(name, of: uid) ? reports.sourceChanges : nil)
+            sources: reports.mayKnowSources(name, identity) ? reports.sourceChanges : nil)
     }
 }

@@ -1,6 +1,5 @@
 import DBus
 import DeviceCore
-import Glibc
 import Motion
 import Protocol
 import SensorCore
@@ -39,10 +38,10 @@ enum SensorInterface {
                 let reader = try OptionReader(options, of: "ListClaimants", known: [ListOptions.after])
                 return service.claimants(after: try reader.count(ListOptions.after) ?? 0)
             },
-            Method("Inject", in: ["motion", "options"]) {
-                (service: SensorService, _: MethodCall, motion: String, options: [String: Value]) throws(BusError) in
+            Method(later: "Inject", in: ["motion", "options"]) {
+                (service: SensorService, call: MethodCall, motion: String, options: [String: Value]) throws(BusError) in
                 try OptionReader.none(options, of: "Inject")
-                try service.inject(motion)
+                service.inject(motion, call)
             },
         ],
         properties: [
@@ -142,12 +141,12 @@ final class ReaderService {
     /// root see everything.
     private func listUsage(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
         let last = try UsageTable.Key.after(options)
-        self.bus.user(of: call.sender) { [weak self] uid in
+        self.bus.identity(of: call.sender) { [weak self] identity in
             guard let self else { return }
-            guard let uid else { return call.fail(.accessDenied("the bus does not know your user")) }
+            guard let identity else { return call.fail(.accessDenied("the bus does not know your user")) }
             let table = UsageTable(
                 self.sensors.flatMap(\.usage) + self.rights.usage + self.otherUsage() + self.bus.usage)
-            let viewer: UsageTable.Viewer = uid == UserShares.root || uid == getuid() ? .everything : .user(uid)
+            let viewer: UsageTable.Viewer = identity.isTrusted ? .everything : .user(identity.payer)
             call.reply(table.rows(for: viewer, after: last, atMost: SensorService.listRows).map(\.wire))
         }
     }

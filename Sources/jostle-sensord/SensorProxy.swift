@@ -2,7 +2,6 @@ import DBus
 import DaemonSupport
 import Detection
 import DeviceCore
-import Glibc
 import Motion
 import SensorCore
 
@@ -272,7 +271,7 @@ final class SensorProxy {
     /// asked, everybody.
     func mayRead(_ sensor: ProxySensor, _ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
         guard self.rounds != nil, !self.state.isTold(call.sender, of: sensor) else { return answer(true) }
-        self.bus.user(of: call.sender) { answer($0 == UserShares.root || $0 == getuid()) }
+        self.bus.identity(of: call.sender) { answer($0?.isTrusted ?? false) }
     }
 
     // MARK: Actions

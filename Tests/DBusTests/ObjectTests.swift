@@ -52,7 +52,7 @@ extension BusTests {
             try self.export(["/a/open"], on: station, nil)
             try self.export(["/a/mine/deep/er", "/a/open/mine", "/b/mine"], on: station) { sender, _ in sender == name }
             try self.export(["/a/mine/deep", "/c"], on: station) { _, _ in false }
-            try self.export(["/b/root/x"], on: station) { _, uid in uid == geteuid() }
+            try self.export(["/b/root/x"], on: station) { _, caller in caller.user == geteuid() }
             func list(_ path: String) throws -> [[String]?] {
                 try [mine, other].map { try self.nodes(at: path, on: station, for: $0) }
             }
@@ -88,7 +88,7 @@ extension BusTests {
                 return (station.connection.objects.visits - before, nodes)
             }
             try self.export(["/crowd", "/calm/a", "/calm/b"], on: station, nil)
-            try self.export(crowd, on: station) { _, uid in uid == geteuid() }
+            try self.export(crowd, on: station) { _, caller in caller.user == geteuid() }
             #expect(try visits("/") == (2, ["calm", "crowd"]))
             #expect(try visits("/calm") == (2, ["a", "b"]))
             #expect(try visits(crowd[0]) == (0, []))

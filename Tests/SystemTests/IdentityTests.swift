@@ -122,5 +122,95 @@ extension EndToEnd {
             #expect(try stage.jostle("forget", Self.app).status == 0)
             #expect(try self.register(stage).contains("\"identity\": \"name\""))
         }
+
+        // MARK: What a sandbox keeps one from
+
+        private static let victim = "org.example.Victim"
+        /// What only the user and root may, by what it is refused with.
+        private static let refusals = [
+            ("AccessDenied", "\(root) Pause a{sv} [{}]"), ("AccessDenied", "\(root) Resume a{sv} [{}]"),
+            ("AccessDenied", "\(root) Mute ta{sv} [1,{}]"), ("AccessDenied", "\(root) Reload a{sv} [{}]"),
+            ("AccessDenied", "\(root) SetForeground sa{sv} ['\(app)',{}]"),
+            ("AccessDenied", "\(root) SetWindows a(sa{sv})a{sv} [[['\(app)',{'state':V('s','front')}]],{}]"),
+            ("AccessDenied", "\(root) SetFrozen asa{sv} [['\(victim)'],{}]"),
+            ("AccessDenied", "\(root) SetPlaying asa{sv} [['\(victim)'],{}]"),
+            ("AccessDenied", "\(root) SetState ssa{sv} ['\(victim)','terminated',{}]"),
+            ("AccessDenied", "\(root) SetLock sa{sv} ['locked',{}]"),
+            ("AccessDenied", "\(root) RunTask ssa{sv} ['\(victim)','sync',{}]"),
+            ("NotFound", "\(root) Forget sa{sv} ['\(victim)',{}]"),
+            ("AccessDenied", "\(root) Forget sa{sv} ['',{'clips':V('b',True)}]"),
+            ("AccessDenied", "\(root) Explain ta{sv} [0,{'app':V('s','\(victim)')}]"),
+            ("AccessDenied", "\(root) WhyNot sa{sv} ['\(victim)',{}]"),
+            (
+                "UnknownObject",
+                "org.jostle.Broker1 \(Stage.Object.app(victim)) org.freedesktop.DBus.Properties Get ss "
+                    + "['org.jostle.Broker1.App','State']"
+            ),
+            (
+                "AccessDenied",
+                "org.jostle.Broker1 /org/freedesktop/LogControl1 org.freedesktop.DBus.Properties Set ssv "
+                    + "['org.freedesktop.LogControl1','LogLevel',V('s','err')]"
+            ),
+        ]
+
+        /// Lets a script speak in the sandbox of an app.
+        private func script(_ stage: Stage, inSandboxOf app: String, _ steps: [String]) throws -> [String] {
+            let result = try Tool.run(
+                try self.sandbox(of: app, stage)
+                    + ["/usr/bin/python3", Programs.source("Tests/Scripts/bus-script.py"), stage.address] + steps)
+            try #require(result.status == 0, "\(result.stderr)")
+            return result.stdout.split(separator: "\n").map(String.init)
+        }
+
+        /// Another connection of a program that registered is no app, and not its user either.
+        @Test(arguments: [app, "org.example.Other", ""]) func whoIsInASandboxIsNotItsUser(_ sandbox: String) throws {
+            let stage = try Stage(source: nil, broker: false)
+            try stage.startBroker(
+                policy: "[Policy]\nDefault=allow\n", apps: [Self.app: Self.file, Self.victim: Self.file],
+                "--state-dir", stage.state)
+            let victim = try stage.startScript(
+                "v own \(Self.victim)",
+                "v call \(Self.root) Register sa{sv} ['\(Self.victim)',{'durable':V('b',True)}]")
+            _ = try victim.waitForLine { $0 == "staying" }
+            let set = "call \(Self.root) SetForeground sa{sv} ['\(Self.victim)',{}]"
+            #expect(try stage.script("o \(set)") == ["o ok []"])
+
+            let apps = "org.jostle.Broker1 \(Stage.Object.broker)/apps"
+            var lists = ["ListApps", "ListCounters", "ListTasks"].map { "call \(Self.root) \($0) a{sv} [{}]" }
+            lists.append("call \(apps) org.freedesktop.DBus.Introspectable Introspect")
+            lists.append(
+                "call org.jostle.Broker1 \(Stage.Object.broker) org.freedesktop.DBus.Properties Get ss "
+                    + "['org.jostle.Broker1','Foreground']")
+            let lines = try self.script(
+                stage, inSandboxOf: sandbox,
+                ["p own \(Self.app)", "p call \(Self.root) Register sa{sv} ['\(Self.app)',{}]"]
+                    + Self.refusals.map { "x call \($0.1)" } + lists.map { "x \($0)" } + lists.map { "p \($0)" })
+            try #require(lines.count == 1 + Self.refusals.count + 2 * lists.count, "\(lines)")
+            #expect(lines[0].hasPrefix("p ok "))
+            for (line, (error, call)) in zip(lines[1...], Self.refusals) {
+                #expect(line.hasPrefix("x error ") && line.contains(".\(error):"), "\(call): \(line)")
+            }
+            let (others, own) = (lines.suffix(2 * lists.count).prefix(lists.count), lines.suffix(lists.count))
+            #expect(!(others + own).contains { $0.contains("Victim") }, "\(others) \(own)")
+            // What it runs in may be the app's own sandbox: then the app is its own.
+            #expect(others.contains { $0.contains("org.example.Player") } == (sandbox == Self.app), "\(others)")
+            #expect(own.contains { $0.contains("org.example.Player") }, "\(own)")
+
+            // Nothing of it has come about, and whoever is in none is the user still.
+            #expect(try stage.jostle("apps").stdout.contains(Self.victim))
+            #expect(try stage.script("o \(set)") == ["o ok []"])
+            #expect(try stage.jostle("forget", Self.victim).status == 0)
+            _ = try victim.terminate()
+        }
+
+        /// Whom policy names may report, wherever it runs.
+        @Test func whoPolicyNamesMayReportFromASandbox() throws {
+            let stage = try Stage(source: nil, broker: false)
+            try stage.startBroker(policy: "[Policy]\nDefault=allow\n[App \(Self.app)]\nMayReportForeground=yes\n")
+            let set = "call \(Self.root) SetForeground sa{sv} ['\(Self.victim)',{}]"
+            let lines = try self.script(
+                stage, inSandboxOf: Self.app, ["p own \(Self.app)", "p \(set)", "x \(set)"])
+            #expect(lines[0] == "p ok []" && lines[1].contains(".AccessDenied:"), "\(lines)")
+        }
     }
 }
