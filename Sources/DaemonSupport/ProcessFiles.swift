@@ -42,13 +42,15 @@ package struct ProcessFiles: ~Copyable {
             .dropFirst().first.flatMap { UInt32(exactly: $0) }
     }
 
-    /// What Flatpak wrote at the root that the process sees; `nil`: nothing, or nothing that we may see. Empty: what stands
-    /// there is not to be read.
+    /// What Flatpak wrote at the root that the process sees; `nil`: nothing, or nothing that we may see of another user's. Empty:
+    /// what stands there is not to be read.
     ///
     /// Whoever makes a root decides what answers there: nothing in it may lead out of it, and nobody's program may keep us
     /// waiting.
     package var sandbox: [UInt8]? {
-        guard let root = try? Self.open("root", in: self.directory, Self.nameOnly | O_DIRECTORY) else { return nil }
+        guard let root = try? Self.open("root", in: self.directory, Self.nameOnly | O_DIRECTORY) else {
+            return self.mayHideSandbox ? [] : nil
+        }
         let mounts = self.mounts
         guard Self.answersAtOnce(root, mounts) else { return [] }
         do throws(SystemError) {
@@ -62,39 +64,56 @@ package struct ProcessFiles: ~Copyable {
         }
     }
 
+    /// Whether a process whose root cannot be opened may be in a sandbox for all that we could see.
+    ///
+    /// Any program can keep its user from looking (`PR_SET_DUMPABLE`), in a sandbox and outside, as those do that know passwords. What it
+    /// sees mounted the kernel shows all the same: who has our own root is in no other.
+    private var mayHideSandbox: Bool {
+        if let user = self.user, user != getuid() { return false }
+        guard let own = Self.ownRoot else { return true }
+        return Self.fileSystem(ofMount: own.mount, self.mounts)?.place != Array("/".utf8)
+    }
+
     /// Whether an open file is on one of the file systems on which Flatpak's may be, and which no program stands behind; or on the one
     /// that we run from ourselves, whatever that is.
     ///
     /// - Parameter mounts: What the process sees mounted.
     private static func answersAtOnce(_ file: borrowing OwnedDescriptor, _ mounts: [UInt8]) -> Bool {
-        guard let system = self.fileSystem(of: file, mounts) else { return false }
-        return self.fileSystems.contains { system.type.elementsEqual($0.utf8) } || system.device == self.ownRoot
+        guard let number = self.mount(of: file), let system = self.fileSystem(ofMount: number, mounts) else {
+            return false
+        }
+        return self.fileSystems.contains { system.type.elementsEqual($0.utf8) } || system.device == self.ownRoot?.device
     }
 
-    /// On which device an open file is, and of which type that is.
+    /// The number of the mount that an open file is on. No two have the same, wherever they are to be seen.
+    private static func mount(of file: borrowing OwnedDescriptor) -> Int? {
+        Self.number("mnt_id", in: Self.description(of: file))
+    }
+
+    private typealias FileSystem = (device: [UInt8], place: [UInt8], type: ArraySlice<UInt8>)
+
+    /// On which device a mount is, where it is, and of which type that is.
     ///
-    /// - Parameter mounts: What a process sees mounted: a number, that of its parent, the device, three more fields, some that are
-    ///   optional, a dash, the type.
-    private static func fileSystem(
-        of file: borrowing OwnedDescriptor, _ mounts: [UInt8]
-    ) -> (device: [UInt8], type: ArraySlice<UInt8>)? {
-        guard let mount = Self.number("mnt_id", in: Self.description(of: file)) else { return nil }
+    /// - Parameter mounts: What a process sees mounted: a number, that of its parent, the device, what of it, where, one more field,
+    ///   some that are optional, a dash, the type.
+    private static func fileSystem(ofMount mount: Int, _ mounts: [UInt8]) -> FileSystem? {
         for line in mounts.split(separator: UInt8(ascii: "\n")) {
             let words = line.split(separator: UInt8(ascii: " "))
             guard words.first?.elementsEqual(String(mount).utf8) == true else { continue }
-            guard let dash = words.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash + 1 < words.count, dash > 2
+            guard let dash = words.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash + 1 < words.count, dash > 4
             else { return nil }
-            return (Array(words[2]), words[dash + 1])
+            return (Array(words[2]), Array(words[4]), words[dash + 1])
         }
         return nil
     }
 
-    /// The device of our own root, which may be an overlay or whatever else a machine starts from.
-    private static let ownRoot: [UInt8]? = {
-        guard let root = try? OwnedDescriptor(opening: "/", nameOnly | O_DIRECTORY),
-            let mounts = try? OwnedDescriptor(opening: "/proc/self/mountinfo", O_RDONLY)
+    /// The mount and the device of our own root, which may be an overlay or whatever else a machine starts from.
+    private static let ownRoot: (mount: Int, device: [UInt8])? = {
+        guard let root = try? OwnedDescriptor(opening: "/", nameOnly | O_DIRECTORY), let number = mount(of: root),
+            let mounts = try? OwnedDescriptor(opening: "/proc/self/mountinfo", O_RDONLY),
+            let system = fileSystem(ofMount: number, contents(of: mounts, atMost: mostMountBytes) ?? [])
         else { return nil }
-        return fileSystem(of: root, contents(of: mounts, atMost: mostMountBytes) ?? [])?.device
+        return (number, system.device)
     }()
 
     /// A user can mount none of these but the first.

@@ -70,7 +70,7 @@ package struct AppNamer: Sendable {
         switch process?.sandbox {
         case .flatpak(let id): return self.inFlatpak(id, names)
         case .snap(let name, let app): return self.inSnap("\(name)_\(app)")
-        case .unknown: return .unknown(hint: "its sandbox does not say which app runs in it")
+        case .unknown: return .unknown(hint: "its sandbox does not say which app runs in it, or its process hides it")
         case nil: break
         }
         if let app = self.exact(names, process) { return app }

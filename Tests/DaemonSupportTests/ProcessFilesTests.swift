@@ -74,6 +74,25 @@ import Testing
         #expect(throws: SystemError.self) { _ = try ProcessFiles(of: 4_243, in: process.path) }
     }
 
+    /// Any program can keep its user from looking at its root; only who has ours is in no sandbox then.
+    @Test func aRootThatIsNotShownMayBeASandbox() throws {
+        let process = try MadeUp()
+        try #require(rmdir(process.root) == 0)
+        try process.write("Uid:\t7\t\(getuid())\t7\t7\n", to: "status")
+        #expect(try process.files().sandbox == [])
+        try process.write("4000000000 1 0:1 / / rw - tmpfs tmpfs rw\n", to: "mountinfo")
+        #expect(try process.files().sandbox == [])
+        try process.showMounts(as: "tmpfs")
+        #expect(try process.files().sandbox == nil)
+        // Into those of others we cannot look.
+        try process.write("", to: "mountinfo")
+        try process.write("Uid:\t7\t\(getuid() + 1)\t7\t7\n", to: "status")
+        #expect(try process.files().sandbox == nil)
+        // One that ended shows nothing of what it was.
+        try process.write("", to: "status")
+        #expect(try process.files().sandbox == [])
+    }
+
     /// Whoever makes a sandbox may put anything into it; it must neither lead out nor keep us waiting.
     @Test(arguments: ["link", "pipe", "directory", "long", "endless"])
     func whatIsNoFileOfFlatpaksIsNotRead(_ trick: String) throws {

@@ -203,6 +203,24 @@ extension EndToEnd {
             _ = try victim.terminate()
         }
 
+        /// A program can keep its user from looking at it: one in a sandbox, and one that knows passwords.
+        @Test func whoHidesItsSandboxIsInOne() throws {
+            let stage = try Stage(source: nil, broker: false)
+            // Root would see it nevertheless.
+            try stage.startBroker(under: geteuid() == 0 ? ["setpriv", "--bounding-set=-sys_ptrace", "--"] : [])
+            let hiding =
+                "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); del sys.argv[0]; "
+                + "runpy.run_path(sys.argv[0], run_name='__main__')"
+            let script = [
+                "/usr/bin/python3", "-c", hiding, Programs.source("Tests/Scripts/bus-script.py"), stage.address,
+                "p call \(Self.root) Pause a{sv} [{}]",
+            ]
+            let outside = try Tool.run(script)
+            #expect(outside.stdout == "p ok []\n", "\(outside)")
+            let inside = try Tool.run(try self.sandbox(of: Self.app, stage) + script)
+            #expect(inside.stdout.hasPrefix("p error org.freedesktop.DBus.Error.AccessDenied:"), "\(inside)")
+        }
+
         /// Whom policy names may report, wherever it runs.
         @Test func whoPolicyNamesMayReportFromASandbox() throws {
             let stage = try Stage(source: nil, broker: false)
