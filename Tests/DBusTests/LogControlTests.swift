@@ -43,5 +43,21 @@ extension BusTests {
             #expect(fields.contains(".LogTarget property s \"journal\" writable"))
             #expect(fields.contains(".SyslogIdentifier property s \"jostle-test\" const"))
         }
+
+        /// Where somebody looks for sandboxes, nobody in one has a program silent.
+        @Test(arguments: [CallerIdentity.Sandbox.app("org.example.App"), .unknown, nil])
+        func whoIsInASandboxSetsNothing(_ sandbox: CallerIdentity.Sandbox?) throws {
+            let station = try Station()
+            station.connection.lookForSandboxes { _ in sandbox }
+            var level = "info"
+            let control = LogControl(
+                identifier: "jostle-test", target: .init(allowed: ["console"], get: { "console" }, set: { _ in }),
+                level: { level }, setLevel: { level = $0 })
+            station.connection.export(control.exportedObject())
+            let set = try station.busctl(
+                "set-property", Station.name, self.path, self.interface, "LogLevel", "s", "emerg")
+            #expect(set.stderr.contains("nothing for who is in a sandbox") == (sandbox != nil), "\(set)")
+            #expect(level == (sandbox == nil ? "emerg" : "info"))
+        }
     }
 }
