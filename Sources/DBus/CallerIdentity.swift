@@ -25,6 +25,6 @@ package struct CallerIdentity: Equatable, Sendable {
     /// Whether it is our own user or root, and in no sandbox: who is in one is not the user whose app it is.
     package var isTrusted: Bool { (self.user == UserShares.root || self.user == getuid()) && self.sandbox == nil }
 
-    /// In whose share it takes what there is for all. Who is in a sandbox uses up nothing that is its user's.
+    /// In whose share counts what it takes otherwise than as an app: who is in a sandbox uses up nothing of its user's.
     package var payer: UInt32 { self.sandbox == nil ? self.user : UserShares.unknown }
 }
