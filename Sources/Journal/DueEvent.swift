@@ -60,6 +60,11 @@ package struct DueChanges: Sendable {
         self.events[key] = .some(event)
     }
 
+    /// Whoever tried to bring this to the disk does not know how far it came: all of it may be there.
+    package mutating func mayBeThere() {
+        for (key, event) in self.events where event != nil { self.known.insert(key) }
+    }
+
     /// What has not come to the disk need not be taken from there.
     package mutating func remove(_ event: DueEvent) { self.remove(event.key) }
 

@@ -272,6 +272,8 @@ final class StoreWriter {
             self.due = DueChanges()
             if !kept.isEmpty { self.news.append(.told(.persisted(kept))) }
         } catch {
+            // What failed may have come after the commit.
+            self.due.mayBeThere()
             self.stateFailed(error)
         }
         let left = self.due.count

@@ -42,6 +42,18 @@ import Testing
         #expect(!Self.disk(changes, had: true))
     }
 
+    /// The disk says that it failed, and has the event all the same. It is over before the next try.
+    @Test func whatADiskThatFailedMayHaveIsForgottenInTheEnd() {
+        var changes = DueChanges()
+        changes.add(Self.event)
+        changes.mayBeThere()
+        #expect(Self.disk(changes, had: false))
+        var later = DueChanges()
+        later.remove(Self.event)
+        changes.merge(later)
+        #expect(!Self.disk(changes, had: true))
+    }
+
     /// Each list of words, however it is cut in two, of which the writer may have the first already.
     @Test(arguments: 0..<64) func itDoesNotMatterWhatTheWriterHasAlready(_ bits: Int) {
         let adds = (0..<6).map { bits >> $0 & 1 == 1 }

@@ -26,11 +26,22 @@ import Testing
         mutating func take() { self.waiting.take(into: &self.taken) }
 
         mutating func commit() {
+            self.write()
+            self.taken = DueChanges()
+            self.waiting.setTaken(0)
+        }
+
+        /// All of it is on the disk, which fails behind that: the writer still has it.
+        mutating func commitAndFail() {
+            self.write()
+            self.taken.mayBeThere()
+            self.waiting.setTaken(self.taken.count)
+        }
+
+        private mutating func write() {
             for (key, event) in self.taken.events {
                 if event == nil { self.disk.remove(key) } else { self.disk.insert(key) }
             }
-            self.taken = DueChanges()
-            self.waiting.setTaken(0)
         }
     }
 
@@ -86,7 +97,7 @@ import Testing
                 handedOver.remove(number)
                 way.waiting.remove(event)
             case 14, 15: way.take()
-            case 16: way.commit()
+            case 16: if random.chance(0.5) { way.commit() } else { way.commitAndFail() }
             case 17: way.waiting.setTaken(way.taken.count)
             case 18 where due.contains(number):
                 if way.waiting.add(event, isKnown: true, upTo: Self.most) { handedOver.insert(number) }
