@@ -176,10 +176,11 @@ package final class Store {
 
     /// Has an event kept until it is forgotten. `takeNews` says when it is on the disk; with no room for it, it never is.
     ///
-    /// - Parameter again: It was to be kept before, and may be on the disk.
+    /// - Parameter again: It was to be kept before, and may be on the disk. There is room for it: nobody tries once more, and there are
+    ///   no more of these than queues hold.
     package func keep(_ event: DueEvent, again: Bool = false) {
         self.shared.change { queue in
-            ((), queue.due.add(event, isKnown: again, upTo: self.limits.waitingRows))
+            ((), queue.due.add(event, isKnown: again, upTo: again ? .max : self.limits.waitingRows))
         }
     }
 

@@ -78,6 +78,20 @@ import Testing
         #expect(way.disk.isEmpty)
     }
 
+    /// The disk has lost more than may wait for it.
+    @Test func allThatTheDiskLostIsWrittenAgain() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.waitingRows = 0
+        let keeper = Keeper(place, limits: limits)
+        _ = try keeper.epochs()
+        for number in 1...20 { keeper.store.keep(Self.event(number), again: true) }
+        // For what is new there is no room.
+        keeper.store.keep(Self.event(21))
+        keeper.close()
+        #expect(try place.sql("state.db", "SELECT count(*), max(epoch) FROM due") == "20|20\n")
+    }
+
     /// Whatever the disk does: nothing is there that is over, and all is that was handed over and is not.
     @Test(arguments: 0..<200 as Range<UInt64>) func theDiskHasInTheEndWhatIsDue(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
