@@ -8,7 +8,8 @@ struct ClipTable: ~Copyable {
     private let limits: StoreLimits
     private let clip: Statement
     private let moment: Statement
-    /// The bytes of motion that are there.
+    private let size: Statement
+    /// What clips and moments take.
     private var bytes: Int64
 
     /// Clips may have this part of the journal's room.
@@ -26,6 +27,9 @@ struct ClipTable: ~Copyable {
                 options TEXT NOT NULL, peak REAL NOT NULL, threshold REAL, near INTEGER NOT NULL) STRICT;
             """)
     }
+
+    /// To count what clips take is to look for the moments of each.
+    private static let index = "CREATE INDEX IF NOT EXISTS moment_clip ON moment (clip)"
 
     static func isIn(_ database: borrowing Database) throws(StoreError) -> Bool {
         try database.number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('clip', 'moment')")
@@ -47,15 +51,14 @@ struct ClipTable: ~Copyable {
             INSERT INTO moment (clip, wall, time, app, user, detector, preset, options, peak, threshold, near) \
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
-        let bytes = try Self.bytes(in: database)
+        try database.execute(Self.index)
+        let size = try database.prepare(RoomTable.clips.row)
+        let bytes = try RoomTable.clips.bytes(in: database)
         self.limits = limits
         self.bytes = bytes
         self.clip = clip
         self.moment = moment
-    }
-
-    private static func bytes(in database: borrowing Database) throws(StoreError) -> Int64 {
-        try database.number("SELECT coalesce(sum(length(motion)), 0) FROM clip") ?? 0
+        self.size = size
     }
 
     // MARK: In
@@ -83,7 +86,6 @@ struct ClipTable: ~Copyable {
         guard try self.clip.step() else { throw StoreError(.broken, "a clip has no number") }
         let number = self.clip.number(0)
         try self.clip.run()
-        self.bytes += Int64(motion.count)
         // Moments of a clip are of few detectors, mostly of one.
         var known: (detector: CompiledDetector, text: String)?
         for moment in moments {
@@ -103,6 +105,9 @@ struct ClipTable: ~Copyable {
             try self.moment.bind(11, moment.isNear)
             try self.moment.run()
         }
+        try self.size.bind(1, number)
+        if try self.size.step() { self.bytes += self.size.number(0) }
+        self.size.reset()
     }
 
     /// When something was by the wall clock. A trace may run ahead of it.
@@ -114,20 +119,21 @@ struct ClipTable: ~Copyable {
 
     // MARK: Bounds
 
-    /// Whose a clip is, when room is made: an app that moves all the time pushes out its own.
-    ///
-    /// Nobody goes on behind a number of theirs, and one alone may be too much.
-    private static let holders = JournalStore.Holders(table: "clip", columns: ["app", "user"], keepsNewest: false)
     private static let orphans = "DELETE FROM moment WHERE clip NOT IN (SELECT id FROM clip)"
 
-    /// Removes the oldest of whoever has most when there is too much.
+    /// Some clips were removed: their moments go, too.
+    mutating func someAreGone(from database: borrowing Database) throws(StoreError) {
+        try database.execute(Self.orphans)
+        self.bytes = try RoomTable.clips.bytes(in: database)
+    }
+
+    /// Removes the oldest of whoever has most when there is too much: an app that moves all the time pushes out its own.
     mutating func makeRoom(in database: borrowing Database) throws(StoreError) {
         let most = self.limits.journalBytes / Self.share
         while self.bytes > most {
             let part = Double(self.bytes - (most - most / 8)) / Double(self.bytes)
-            guard try JournalStore.remove(part, of: [Self.holders], from: database) else { break }
-            try database.execute(Self.orphans)
-            self.bytes = try Self.bytes(in: database)
+            guard try RoomTable.remove(part, of: [.clips], from: database) else { break }
+            try self.someAreGone(from: database)
         }
     }
 
@@ -137,14 +143,13 @@ struct ClipTable: ~Copyable {
         guard !cut.overflow else { return }
         let old = try database.number("SELECT count(*) FROM clip WHERE wall < \(cut.partialValue)") ?? 0
         guard old > 0 else { return }
-        try database.execute("DELETE FROM clip WHERE wall < \(cut.partialValue); \(Self.orphans);")
-        self.bytes = try Self.bytes(in: database)
+        try database.execute("DELETE FROM clip WHERE wall < \(cut.partialValue)")
+        try self.someAreGone(from: database)
     }
 
     /// Forgets the clips of these users; `nil`: of all.
     mutating func forget(_ users: [UInt32?], in database: borrowing Database) throws(StoreError) {
         for user in users { try database.execute("DELETE FROM clip" + (user.map { " WHERE user = \($0)" } ?? "")) }
-        try database.execute(Self.orphans)
-        self.bytes = try Self.bytes(in: database)
+        try self.someAreGone(from: database)
     }
 }

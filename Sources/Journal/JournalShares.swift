@@ -13,27 +13,27 @@ package enum JournalShares {
         }
     }
 
-    /// How many rows each gives up so that `excess` of all are gone, or a few more. Who gives up none is not named.
-    package static func cuts(_ rows: [Holder: Int], excess: Int) -> [Holder: Int] {
-        let users = Dictionary(grouping: rows.keys, by: \.user)
-        let totals = users.mapValues { holders in holders.reduce(0) { $0 + (rows[$1] ?? 0) } }
+    /// How much each gives up so that `excess` of all is gone, or a little more. Who gives up nothing is not named.
+    package static func cuts(_ held: [Holder: Int], excess: Int) -> [Holder: Int] {
+        let users = Dictionary(grouping: held.keys, by: \.user)
+        let totals = users.mapValues { holders in holders.reduce(0) { $0 + (held[$1] ?? 0) } }
         let share = self.share(totals.values, keeping: totals.values.reduce(0, +) - excess)
         var cuts: [Holder: Int] = [:]
         for (user, holders) in users where totals[user] ?? 0 > share {
-            let counts = holders.map { rows[$0] ?? 0 }
-            let most = self.share(counts, keeping: share)
-            for (holder, count) in zip(holders, counts) where count > most { cuts[holder] = count - most }
+            let amounts = holders.map { held[$0] ?? 0 }
+            let most = self.share(amounts, keeping: share)
+            for (holder, amount) in zip(holders, amounts) where amount > most { cuts[holder] = amount - most }
         }
         return cuts
     }
 
     /// The most that each may have so that all together have no more than `most`.
-    private static func share(_ counts: some Collection<Int>, keeping most: Int) -> Int {
+    private static func share(_ amounts: some Collection<Int>, keeping most: Int) -> Int {
         var left = max(0, most)
-        var others = counts.count
-        for count in counts.sorted() {
-            guard count <= left / others else { return left / others }
-            left -= count
+        var others = amounts.count
+        for amount in amounts.sorted() {
+            guard amount <= left / others else { return left / others }
+            left -= amount
             others -= 1
         }
         return .max

@@ -85,6 +85,17 @@ struct JournalStore: ~Copyable {
                 app TEXT NOT NULL, user INTEGER NOT NULL, value TEXT NOT NULL, rate REAL, count REAL) STRICT;
             CREATE INDEX change_app ON change (app, user);
             """,
+            // About what each row takes, to sum up what each has without a look at the rows. To find that out for rows of which
+            // there may be very many would take as much room again.
+            """
+            ALTER TABLE verdict ADD COLUMN bytes INTEGER NOT NULL DEFAULT 384;
+            ALTER TABLE event ADD COLUMN bytes INTEGER NOT NULL DEFAULT 160;
+            ALTER TABLE change ADD COLUMN bytes INTEGER NOT NULL DEFAULT 160;
+            UPDATE change SET bytes = 96 + 2 * length(CAST(app AS BLOB)) + length(CAST(value AS BLOB));
+            DROP INDEX verdict_app; CREATE INDEX verdict_app ON verdict (app, user, id, bytes);
+            DROP INDEX event_app; CREATE INDEX event_app ON event (app, sequence, bytes);
+            DROP INDEX change_app; CREATE INDEX change_app ON change (app, user, id, bytes);
+            """,
         ], isDurable: false)
 
     init(
@@ -96,16 +107,17 @@ struct JournalStore: ~Copyable {
             [
                 "run", "epoch", "app", "user", "registration", "detector", "preset", "time", "wall", "intensity",
                 "reason",
-                "delivered", "generation", "rule", "place", "detail",
+                "delivered", "generation", "rule", "place", "detail", "bytes",
             ], in: file.database)
         let events = try RowInsert(
             "event",
             [
                 "run", "epoch", "app", "sequence", "detector", "time", "wall", "peak", "generation", "simulated",
-                "sent",
+                "sent", "bytes",
             ], in: file.database)
         let note = try file.database.prepare(
-            "INSERT INTO change (run, wall, kind, app, user, value, rate, count) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+            "INSERT INTO change (run, wall, kind, app, user, value, rate, count, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        )
         // A verdict says in `detail` what was decided, in `reason` what came of it. Of several in one decision the last does.
         // It is looked up by its epoch: an app may have very many.
         let open = Reason.allCases.filter(\.isOpen).map { "'\($0.name)'" }.joined(separator: ", ")
@@ -233,6 +245,7 @@ struct JournalStore: ~Copyable {
         try self.note.bind(6, change.value)
         try self.note.bind(7, change.rate.flatMap { $0.isFinite ? $0 : nil })
         try self.note.bind(8, change.count.flatMap { $0.isFinite ? $0 : nil })
+        try self.note.bind(9, RoomTable.bytes(of: change.app, change.value.utf8.count))
         try self.note.run()
     }
 
@@ -266,9 +279,12 @@ struct JournalStore: ~Copyable {
         _ verdict: Verdict, of user: UInt32, _ registration: UInt64, _ wall: Int64,
         to insert: borrowing SteadyStatement, from first: Int32
     ) throws(StoreError) {
+        let (app, place, detail) = (
+            verdict.id.description, self.details.place(of: verdict.rule), self.details.bytes(of: verdict)
+        )
         try insert.bind(first, self.run)
         try insert.bind(first + 1, verdict.epoch)
-        try insert.bind(first + 2, verdict.id.description)
+        try insert.bind(first + 2, app)
         try insert.bind(first + 3, UInt64(user))
         try insert.bind(first + 4, registration)
         try insert.bind(first + 5, verdict.detector)
@@ -281,16 +297,20 @@ struct JournalStore: ~Copyable {
         try insert.bind(first + 11, verdict.isReceived)
         try insert.bind(first + 12, verdict.generation)
         try insert.bind(first + 13, verdict.rule?.name)
-        try insert.bind(first + 14, self.details.place(of: verdict.rule))
-        try insert.bind(first + 15, self.details.bytes(of: verdict))
+        try insert.bind(first + 14, place)
+        try insert.bind(first + 15, detail)
+        let names = verdict.detector.utf8.count + verdict.preset.utf8.count + (verdict.rule?.name.utf8.count ?? 0)
+        try insert.bind(
+            first + 16, RoomTable.bytes(of: app, names + (place?.utf8.count ?? 0) + detail.count))
     }
 
     private borrowing func bind(
         _ event: JournalEvent, isSent: Bool, _ wall: Int64, to insert: borrowing SteadyStatement, from first: Int32
     ) throws(StoreError) {
+        let app = event.app.description
         try insert.bind(first, self.run)
         try insert.bind(first + 1, event.content.epoch)
-        try insert.bind(first + 2, event.app.description)
+        try insert.bind(first + 2, app)
         try insert.bind(first + 3, event.content.sequence)
         try insert.bind(first + 4, event.content.detector)
         try insert.bind(first + 5, event.content.time.microseconds)
@@ -299,6 +319,7 @@ struct JournalStore: ~Copyable {
         try insert.bind(first + 8, event.content.generation)
         try insert.bind(first + 9, event.content.isSimulated)
         try insert.bind(first + 10, isSent)
+        try insert.bind(first + 11, RoomTable.bytes(of: app, event.content.detector.utf8.count))
     }
 
     /// Says of a verdict that stands there what came of it.
@@ -399,140 +420,39 @@ struct JournalStore: ~Copyable {
     private var mostPages: Int64 { self.limits.journalBytes / self.pageSize }
 
     /// Removes the oldest of whoever has most until the file is as small as it may be, and gives the room back.
-    private borrowing func removeExcess() throws(StoreError) {
-        try self.removeExcess(from: self.file.database)
-    }
-
-    private borrowing func removeExcess(from database: borrowing Database) throws(StoreError) {
+    private mutating func removeExcess() throws(StoreError) {
         let most = self.mostPages
+        var tables: [RoomTable] = [.verdicts, .events, .changes]
+        if self.clips != nil { tables.append(.clips) }
         while true {
-            let used = try self.pages() - (try database.number("PRAGMA freelist_count") ?? 0)
+            let used = try self.pages() - (try self.file.database.number("PRAGMA freelist_count") ?? 0)
             let wanted = most - most / 8
             guard used > wanted else { break }
             // Pages are given back only when all that stands in them is gone, so that it may take several goes.
             let part = max(Double(used - wanted) / Double(used), 1 / 32)
-            guard try Self.remove(part, of: [Self.verdicts, Self.events], from: database) else { break }
+            guard try RoomTable.remove(part, of: tables, from: self.file.database) else { break }
+            try self.clips?.someAreGone(from: self.file.database)
         }
-        try database.execute(
+        try self.file.database.execute(
             """
             DELETE FROM policy WHERE run < coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run));
             DELETE FROM run WHERE id < min(
                 coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run)),
                 coalesce((SELECT run FROM change ORDER BY id LIMIT 1), \(self.run)));
             """)
-        if try self.pages() > most { try database.execute("PRAGMA incremental_vacuum") }
+        if try self.pages() > most { try self.file.database.execute("PRAGMA incremental_vacuum") }
     }
 
     /// Removes the oldest changes of whoever has most when there are too many: whoever is restless takes no room from what was
     /// decided.
     private borrowing func removeExcessChanges() throws(StoreError) {
-        let most = self.limits.journalBytes / Self.changeShare / Self.changeBytes
-        guard let count = try self.file.database.number("SELECT count(*) FROM change"), count > most else { return }
-        let excess = count - (most - most / 8)
-        _ = try Self.remove(Double(excess) / Double(count), of: [Self.changes], from: self.file.database)
+        let most = self.limits.journalBytes / Self.changeShare
+        let bytes = try RoomTable.changes.bytes(in: self.file.database)
+        guard bytes > most else { return }
+        let part = Double(bytes - (most - most / 8)) / Double(bytes)
+        _ = try RoomTable.remove(part, of: [.changes], from: self.file.database)
     }
 
-    /// Changes have an eighth of the room, and each takes about so many bytes of it.
-    private static let (changeShare, changeBytes): (Int64, Int64) = (8, 128)
-
-    /// A table, and the columns that tell in it whose a row is: an event does not say of which user its app is.
-    struct Holders {
-        let table: String
-        let columns: [String]
-        /// Its newest row stays, so that no number comes again.
-        var keepsNewest = true
-
-        /// How many rows each has.
-        ///
-        /// Grouped by what is no column it would be sorted in memory, all of it.
-        var counts: String {
-            "SELECT count(*), \(self.columns.joined(separator: ", ")) FROM \(self.table) "
-                + "GROUP BY \(self.columns.joined(separator: ", "))"
-        }
-
-        /// Whose the newest row is, with the columns where `counts` has them.
-        fileprivate var newest: String {
-            "SELECT id, \(self.columns.joined(separator: ", ")) FROM \(self.table) ORDER BY id DESC LIMIT 1"
-        }
-
-        /// Whose a row of `counts` or `newest` is.
-        fileprivate func holder(in row: borrowing Statement) -> JournalShares.Holder {
-            JournalShares.Holder(app: row.text(1), user: self.isOfUser ? row.number(2) : 0)
-        }
-
-        fileprivate var isOfUser: Bool { self.columns.count > 1 }
-
-        /// The rows of one of them.
-        fileprivate var own: String {
-            self.columns.indices.map { "\(self.columns[$0]) = ?\($0 + 1)" }.joined(separator: " AND ")
-        }
-    }
-
-    static let verdicts = Holders(table: "verdict", columns: ["app", "user"])
-    static let events = Holders(table: "event", columns: ["app"])
-    /// What concerns no app is an app of the broker's user here.
-    static let changes = Holders(table: "change", columns: ["app", "user"])
-
-    /// Removes a part of some tables, the oldest rows of whoever has most; false when there are none to remove.
-    ///
-    /// A table has as much right to room as another: who fills one pushes nothing out of one that is small.
-    static func remove(
-        _ part: Double, of tables: [Holders], from database: borrowing Database
-    ) throws(StoreError) -> Bool {
-        var held: [[JournalShares.Holder: Int]] = []
-        var totals: [JournalShares.Holder: Int] = [:]
-        for holders in tables {
-            let rows = try Self.rows(of: holders, in: database)
-            held.append(rows)
-            totals[Self.whole(holders)] = rows.values.reduce(0, +)
-        }
-        let count = totals.values.reduce(0, +)
-        guard count > 0 else { return false }
-        let parts = JournalShares.cuts(totals, excess: max(1, Int(Double(count) * part)))
-        for (holders, rows) in zip(tables, held) {
-            guard let excess = parts[Self.whole(holders)] else { continue }
-            try Self.remove(JournalShares.cuts(rows, excess: excess), of: holders, from: database)
-        }
-        return true
-    }
-
-    /// Stands for all that a table has.
-    private static func whole(_ holders: Holders) -> JournalShares.Holder {
-        JournalShares.Holder(app: holders.table, user: 0)
-    }
-
-    /// How many rows each has that may go.
-    private static func rows(
-        of holders: Holders, in database: borrowing Database
-    ) throws(StoreError) -> [JournalShares.Holder: Int] {
-        var rows: [JournalShares.Holder: Int] = [:]
-        let counts = try database.prepare(holders.counts)
-        while try counts.step() { rows[holders.holder(in: counts)] = Int(counts.number(0)) }
-        guard holders.keepsNewest else { return rows }
-        let newest = try database.prepare(holders.newest)
-        guard try newest.step() else { return rows }
-        let holder = holders.holder(in: newest)
-        // It stands behind all others of its holder, who gives up no more than these.
-        if let count = rows[holder] { rows[holder] = count > 1 ? count - 1 : nil }
-        return rows
-    }
-
-    /// Removes so many of the oldest rows of each.
-    private static func remove(
-        _ cuts: [JournalShares.Holder: Int], of holders: Holders, from database: borrowing Database
-    ) throws(StoreError) {
-        let (table, own) = (holders.table, holders.own)
-        let delete = try database.prepare(
-            """
-            DELETE FROM \(table) WHERE \(own) AND id <= (SELECT id FROM \(table) WHERE \(own) ORDER BY id LIMIT 1 OFFSET ?3)
-            """)
-        try database.transaction { () throws(StoreError) in
-            for (holder, cut) in cuts {
-                try delete.bind(1, holder.app)
-                if holders.isOfUser { try delete.bind(2, holder.user) }
-                try delete.bind(3, Int64(cut - 1))
-                try delete.run()
-            }
-        }
-    }
+    /// Changes may have this part of the room.
+    private static let changeShare: Int64 = 8
 }

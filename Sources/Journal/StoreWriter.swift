@@ -409,6 +409,8 @@ final class StoreWriter {
             do throws(StoreError) {
                 if self.journal == nil { try self.openJournal() }
                 try self.journal?.append(self.rows.clips)
+                // What nearly was a hit comes with no row.
+                if let last = self.rows.clips.last { try self.journal?.tidy(at: last.wall) }
                 try self.journal?.forgetClips(of: self.rows.clipsToForget.map(\.user))
             } catch {
                 failure = error.description

@@ -96,6 +96,34 @@ import Testing
         #expect(try place.size("journal.db") <= 1 << 20)
     }
 
+    /// What somebody says at length takes as much room as what others say often, and no more.
+    @Test func whatIsLongPushesNothingOfOthersOut() throws {
+        let place = try Directory()
+        let keeper = Keeper(place, limits: Keeper.small)
+        let given = verdicts(200)
+        try keeper.keepAndWait(given)
+        for step in 0..<100 {
+            keeper.store.note(
+                JournalChange(.state, app: "org.example.Quiet", user: 1_001, "\(step)"), at: 400_000_000 + Int64(step))
+        }
+        let long = String(repeating: "x", count: 4_000)
+        for round in 0..<20 {
+            for step in 0..<50 {
+                keeper.store.note(
+                    JournalChange(
+                        .asks, app: "org.example.Restless", user: 1_002, "\(step)\(long)", rate: 50, count: 1),
+                    at: 500_000_000 + Int64(round * 50 + step))
+            }
+            // Until these are written.
+            _ = try keeper.ask(JournalQuery(limit: 1))
+        }
+        #expect(try keeper.ask(JournalQuery()).verdicts.map(\.verdict) == given)
+        keeper.close()
+        let left = try self.read(place)
+        #expect(left.filter { $0.change.user == 1_001 }.count == 100 && left.last?.wall == 500_000_999)
+        #expect(try place.size("journal.db") <= 1 << 20)
+    }
+
     /// Both go when they are too old.
     @Test func theOldGo() throws {
         let place = try Directory()

@@ -17,9 +17,9 @@ import Testing
     /// Has a clip kept with moments of these users, cut at `wall`.
     private func keep(
         _ keeper: Keeper, _ users: [UInt32], app: String = "org.example.A", at wall: Int64 = 2_000_000_000_000,
-        samples: Int = 150, isNear: Bool = true
+        samples: Int = 150, isNear: Bool = true, detector: CompiledDetector? = nil
     ) throws {
-        let detector = try self.detector()
+        let detector = try detector ?? self.detector()
         var ring = ClipCutter(ClipTerms(.seconds(10)), channels: ["x", "y", "z"])
         for row in 0..<samples {
             let time = Int64(row + 1) * 20_000
@@ -170,6 +170,47 @@ import Testing
         #expect(
             try place.sql("journal.db", "SELECT count(*) FROM moment WHERE clip NOT IN (SELECT id FROM clip)") == "0\n")
         #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict") == "\(given.count)\n")
+    }
+
+    /// What a clip's moments say takes more than its motion, where conditions are long; it is of the same quarter.
+    @Test func whatTheirMomentsSayIsBounded() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.journalBytes = 1 << 20
+        let keeper = Keeper(place, limits: limits)
+        let given = verdicts(50)
+        try keeper.keepAndWait(given)
+        let condition = "z > 0.5g" + String(repeating: " or z > 0.5g", count: 100)
+        let detector = try DetectorCompiler.compile(
+            DetectorRequest(name: "long", options: ["when": .text(condition)]), for: nil)
+        for round in 0..<100 {
+            try self.keep(
+                keeper, Array(repeating: 1_000, count: 16), at: 2_000_000_000_000 + Int64(round), samples: 20,
+                detector: detector)
+        }
+        keeper.close()
+        let said = try place.sql("journal.db", "SELECT sum(length(options)), count(*) >= 16 FROM moment")
+        let bytes = try #require(Int(said.prefix(while: \.isNumber)))
+        #expect(bytes <= limits.journalBytes / 4 && said.hasSuffix("|1\n"), "\(said)")
+        #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict") == "\(given.count)\n")
+        #expect(try place.size("journal.db") <= 1 << 20)
+    }
+
+    /// A journal whose clips an earlier version kept.
+    @Test func thoseOfBeforeAreCounted() throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            try self.keep(keeper, [1_000])
+            keeper.close()
+        }
+        try place.python("c.execute('DROP INDEX moment_clip');c.commit()", on: "journal.db")
+        let keeper = Keeper(place)
+        try self.keep(keeper, [1_001])
+        keeper.close()
+        #expect(try self.read(place).map(\.user) == [1_000, 1_001] && !place.has("journal.db.broken"))
+        #expect(
+            try place.sql("journal.db", "SELECT count(*) FROM sqlite_schema WHERE name = 'moment_clip'") == "1\n")
     }
 
     /// They go when they are too old, also when none is kept any more.

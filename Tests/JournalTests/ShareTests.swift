@@ -140,6 +140,7 @@ import Testing
             c.executescript('''
                 DROP TABLE change; DROP INDEX verdict_app; CREATE INDEX verdict_app ON verdict (app);
                 DROP INDEX event_app; CREATE INDEX event_app ON event (app);
+                ALTER TABLE event DROP COLUMN bytes; ALTER TABLE verdict DROP COLUMN bytes;
                 ALTER TABLE verdict DROP COLUMN ended; ALTER TABLE verdict DROP COLUMN failure;
                 ALTER TABLE verdict DROP COLUMN failures;
                 CREATE INDEX verdict_wall ON verdict (wall); CREATE INDEX event_epoch ON event (epoch);
