@@ -22,6 +22,8 @@ package enum DetectionLimits {
     }
     /// Distinct paces of one sensor's detectors that an engine should be given (`paces`).
     package static let paces = 64
+    /// Bytes of the name of a sensor (`sensor-name-bytes`): it is kept wherever what a detector asks for is, and noted.
+    package static let sensorName = 128
     /// Bytes of a condition (`condition-length`).
     package static let conditionLength = 4_096
     /// Depth of parentheses, calls, `not` and signs (`condition-nesting`).
@@ -35,6 +37,7 @@ package enum DetectionLimits {
 
     /// What `Limits` shows of these.
     package static let table: [String: UInt64] = [
+        "sensor-name-bytes": UInt64(sensorName),
         "condition-length": UInt64(conditionLength), "condition-nesting": UInt64(nesting),
         "condition-operations": UInt64(nodes), "condition-comparisons": UInt64(comparisons),
         "condition-stateful": UInt64(stateful), "paces": UInt64(paces),

@@ -84,6 +84,11 @@ package enum DetectorCompiler {
     ) throws(DetectorProblem) -> CompiledDetector {
         try options.refuseUnknown(besides: [])
         let name = try options.text("sensor") ?? sensor?.name ?? "accelerometer"
+        guard name.utf8.count <= DetectionLimits.sensorName else {
+            throw DetectorProblem(
+                .limitExceeded("sensor-name-bytes"), detector: options.name, key: "sensor",
+                "the name is longer than \(DetectionLimits.sensorName) bytes")
+        }
         let pace = Pace(
             every: try options.time("every", in: DetectionLimits.every),
             rest: try options.time("rest", in: DetectionLimits.rest) ?? DetectionLimits.defaultRest(of: name),

@@ -20,6 +20,17 @@ import Testing
         #expect(detector.effective.contains { $0.key == "every" && $0.value == .count(200_000) })
     }
 
+    @Test func theNameOfASensorIsBounded() throws {
+        func options(_ bytes: Int) -> [String: OptionValue] {
+            let name = "accelerometer-" + String(repeating: "x", count: bytes - 14)
+            return ["when": .text("x > 1g"), "sensor": .text(name)]
+        }
+        #expect(try self.compile(options(128)).sensor.utf8.count == 128)
+        let expected = DetectorProblem(
+            .limitExceeded("sensor-name-bytes"), detector: "d", key: "sensor", "the name is longer than 128 bytes")
+        #expect(throws: expected) { _ = try self.compile(options(129)) }
+    }
+
     @Test(arguments: [OptionValue.text("2300mg"), .text("2.3"), .text("2.3 g"), .number(2.3)])
     func parametersTakeUnits(_ value: OptionValue) throws {
         let detector = try self.compile(["preset": .text("shake.planar"), "threshold": value])

@@ -520,6 +520,10 @@ extension EndToEnd {
                     "condition-bytes-per-call", broker,
                     ["\(add) [[('d%d'%i,{'when':V('s','x > 1g'+' '*4000)}) for i in range(17)]]"]
                 ),
+                (
+                    "sensor-name-bytes", broker,
+                    ["\(add) [[['a',{'when':V('s','lux > 1lx'),'sensor':V('s','light-'+'x'*123)}]]]"]
+                ),
                 ("condition-length", broker, [condition("'x > 1g' + ' ' * 4096")]),
                 ("condition-nesting", broker, [condition("'(' * 33 + 'x' + ')' * 33 + ' > 1g'")]),
                 ("condition-operations", broker, [condition("'+'.join('x*%d'%i for i in range(300))+' > 1g'")]),
