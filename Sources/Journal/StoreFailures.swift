@@ -21,6 +21,11 @@ struct StoreFailures {
     /// Whether a file need not wait to be opened anew.
     func isTimeToReopen(at now: Int64) -> Bool { now >= self.retryAt }
 
+    /// When to do something though nobody asks for it, of these times at which something is due.
+    ///
+    /// While anything fails that is the next try: a look at files that cannot be looked at leaves what is due as it is.
+    func next(_ due: [Int64?]) -> Int64? { self.isAny ? self.retryAt : due.compactMap { $0 }.min() }
+
     mutating func stateFailed(_ error: StoreError, at now: Int64) {
         self.putOff(error.code, at: now)
         self.state = error

@@ -86,11 +86,9 @@ final class StoreWriter {
     private func takeWork() -> Bool {
         let isFailing = self.failures.isAny
         let deadlines = [self.state?.file.deadline, self.journal?.file.deadline, self.directory.deadline]
-        let lookAt = deadlines.compactMap { $0 }.min()
         return self.shared.wait(for: self.directory.descriptor) { queue, isReadable -> Monitor<StoreQueue>.Step<Bool> in
             let now = Clock.monotonic.now()
-            var next = isFailing ? self.failures.retryAt : queue.health.deadline
-            if let lookAt { next = min(next ?? .max, lookAt) }
+            var next = self.failures.next(deadlines + [queue.health.deadline])
             var isReady = queue.isStopping || !queue.questions.isEmpty || isReadable || next.map { now >= $0 } ?? false
             isReady = isReady || !queue.rows.clips.isEmpty
             if !isFailing {

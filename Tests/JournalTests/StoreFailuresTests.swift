@@ -27,6 +27,16 @@ import Testing
         #expect(times == [1_000, 1_100, 1_300])
     }
 
+    /// What is due since long ago has the thread wake up all the time, if it cannot be done.
+    @Test func whileSomethingFailsTheNextTryIsNext() {
+        var failures = StoreFailures(pause: TimeSpan(microseconds: 100))
+        #expect(failures.next([nil, 7, 5]) == 5 && failures.next([nil]) == nil)
+        failures.stateFailed(self.error(.unavailable), at: 1_000)
+        #expect(failures.next([nil, 7, 5]) == 1_100 && failures.next([nil]) == 1_100)
+        failures.stateWorks()
+        #expect(failures.next([nil, 7, 5]) == 5)
+    }
+
     @Test func whatFailsStillIsToldBeforeWhatIsMended() {
         var failures = StoreFailures(pause: .zero)
         var told: [String?] = []
