@@ -165,6 +165,7 @@ struct JournalStore: ~Copyable {
 
     /// Keeps all of it or nothing.
     mutating func append(_ rows: inout TakenRows, _ batch: Range<Int>) throws(StoreError) {
+        try self.file.makeRoomBeside(limit: self.limits.journalBytes)
         let isPersistent = rows.isPersistent(batch)
         if isPersistent { try self.file.database.execute("PRAGMA synchronous = FULL") }
         var added: Set<UInt64> = []
@@ -198,6 +199,7 @@ struct JournalStore: ~Copyable {
 
     /// Notes all these changes or none.
     mutating func append(_ changes: [ChangeRow]) throws(StoreError) {
+        try self.file.makeRoomBeside(limit: self.limits.journalBytes)
         try self.file.transaction { () throws(StoreError) in
             for row in changes { try self.insert(row.change, row.wall) }
         }
@@ -207,6 +209,7 @@ struct JournalStore: ~Copyable {
     /// Keeps all of these clips or none. The first one makes their tables.
     mutating func append(_ clips: [ClipRow]) throws(StoreError) {
         guard !clips.isEmpty else { return }
+        try self.file.makeRoomBeside(limit: self.limits.journalBytes)
         let run = self.run
         try self.file.transaction { () throws(StoreError) in
             if self.clips == nil {
@@ -361,7 +364,10 @@ struct JournalStore: ~Copyable {
     }
 
     /// Writes something that changes nothing, to see whether that is possible.
-    borrowing func probe() throws(StoreError) { try self.file.probe() }
+    mutating func probe() throws(StoreError) {
+        try self.file.makeRoomBeside(limit: self.limits.journalBytes)
+        try self.file.probe()
+    }
 
     // MARK: Out
 
@@ -388,7 +394,7 @@ struct JournalStore: ~Copyable {
             try self.removeExcessChanges()
             try self.removeExcess()
         }
-        try self.file.checkpointIfDue(limit: self.limits.journalBytes)
+        try self.file.checkpointIfDue()
     }
 
     private static let trimEvery = 1_024

@@ -40,7 +40,7 @@ extension StateStore {
                 }
             }
         }
-        try self.file.checkpointIfDue(limit: .max)
+        try self.file.checkpointIfDue()
     }
 
     private static func bind(

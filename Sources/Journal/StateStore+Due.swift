@@ -34,7 +34,7 @@ extension StateStore {
                 }
             }
         }
-        try self.file.checkpointIfDue(limit: .max)
+        try self.file.checkpointIfDue()
     }
 
     private static func bind(_ key: DueEvent.Key, to statement: borrowing Statement) throws(StoreError) {

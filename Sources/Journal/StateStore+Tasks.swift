@@ -41,7 +41,7 @@ extension StateStore {
                 }
             }
         }
-        try self.file.checkpointIfDue(limit: .max)
+        try self.file.checkpointIfDue()
     }
 
     private static func bind(_ owner: TaskOwner, to statement: borrowing Statement) throws(StoreError) {

@@ -383,30 +383,38 @@ struct StoreFile: ~Copyable {
         try self.transaction { () throws(StoreError) in try Self.setMark(1, in: self.database) }
     }
 
-    /// Puts what stands in `-wal` in its place in the file.
-    mutating func checkpoint() throws(StoreError) {
+    /// Puts what stands in `-wal` in its place in the file; false when somebody who reads keeps it from being done whole.
+    @discardableResult
+    mutating func checkpoint() throws(StoreError) -> Bool {
         (self.written.isFile, self.written.isBeside) = (true, true)
-        try Self.checkpoint(self.database)
+        let isWhole = try Self.checkpoint(self.database)
         self.nextCheckpoint = (Self.size(self.path + "-wal") ?? 0) + Self.roomBeside(self.path)
+        return isWhole
     }
 
-    /// Does so on a disk that has no room left, not even for the mark.
-    mutating func makeRoom() throws(StoreError) {
-        self.written.isFile = true
-        try self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        try self.checkpoint()
+    /// Does so where nothing more is to be written before, not even the mark: on a disk that has no room left, for one.
+    mutating func makeRoom() throws(StoreError) -> Bool {
+        (self.written.isFile, self.written.isBeside) = (true, true)
+        guard try Self.putInPlace(self.database) else { return false }
+        return try self.checkpoint()
     }
 
-    private static func checkpoint(_ database: borrowing Database) throws(StoreError) {
+    /// Puts all in its place; false when somebody who reads keeps SQLite from that, which is no failure to it.
+    private static func putInPlace(_ database: borrowing Database) throws(StoreError) -> Bool {
+        try database.number("PRAGMA wal_checkpoint(TRUNCATE)") == 0
+    }
+
+    @discardableResult
+    private static func checkpoint(_ database: borrowing Database) throws(StoreError) -> Bool {
         let mode = try database.number("PRAGMA synchronous") ?? 1
         defer { try? database.execute("PRAGMA synchronous = \(mode)") }
+        let isWhole: Bool
         do {
             // A checkpoint has all of `-wal` on the disk before it writes to the file, so this need not be there by itself.
             try database.execute("PRAGMA synchronous = OFF")
             try self.setMark(0, in: database)
             try database.execute("PRAGMA synchronous = FULL")
-            // Somebody who reads may keep it from being done whole.
-            try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            isWhole = try self.putInPlace(database)
         } catch {
             try? database.execute("PRAGMA synchronous = FULL")
             try? self.setMark(1, in: database)
@@ -414,16 +422,20 @@ struct StoreFile: ~Copyable {
         }
         // Should the power fail, what comes behind it may be lost, but the file is not to look as if all of it were.
         try self.setMark(1, in: database)
+        return isWhole
     }
 
     /// Does so when there is enough of it. To be called after a commit.
-    ///
-    /// - Parameter limit: When somebody who reads has kept it from being done for so long that more stands there, nothing more
-    ///   is to be written.
-    mutating func checkpointIfDue(limit: Int64) throws(StoreError) {
+    mutating func checkpointIfDue() throws(StoreError) {
         guard let beside = Self.size(self.paths[1]), beside >= self.nextCheckpoint else { return }
         try self.checkpoint()
-        guard Self.size(self.path + "-wal") ?? 0 <= limit else {
+    }
+
+    /// Sees to it that what is written next finds room beside the file: somebody who reads may have kept what stands there from its
+    /// place for so long that it is more than `limit`. To be called before anything is written.
+    mutating func makeRoomBeside(limit: Int64) throws(StoreError) {
+        guard let beside = Self.size(self.paths[1]), beside > max(limit, Self.mostBeside) else { return }
+        guard try self.makeRoom() else {
             throw StoreError(.unavailable, "\(self.path): another program has been reading for too long")
         }
     }

@@ -355,11 +355,10 @@ final class StoreWriter {
         }
     }
 
-    /// Puts what stands beside the journal in its place; false when there is no room for that either.
+    /// Puts what stands beside the journal in its place; false when there is no room for that either, or somebody reads there.
     private func makeRoom() -> Bool {
         do throws(StoreError) {
-            try self.journal?.file.makeRoom()
-            return true
+            return try self.journal?.file.makeRoom() ?? true
         } catch {
             return false
         }

@@ -190,6 +190,36 @@ import Testing
         #expect(try place.size("journal.db") <= 1 << 20)
     }
 
+    /// What somebody reads on and on keeps all that is written from its place: it stands beside the journal, and is no more than that.
+    @Test func whoReadsForLongDoesNotFillTheDisk() throws {
+        let place = try Directory()
+        let keeper = Keeper(place, limits: Keeper.small)
+        try keeper.keepAndWait(verdicts(1))
+        let given = verdicts(200)
+        var rows = 2
+        func keepMore() throws {
+            keeper.keep(given)
+            rows += given.count
+            // Until it was tried.
+            _ = try keeper.ask(JournalQuery(limit: 1))
+        }
+        do {
+            let reader = try Database(place.file("journal.db"), readOnly: true)
+            try reader.execute("BEGIN; SELECT count(*) FROM verdict")
+            for _ in 0..<200 where !keeper.news.contains(where: { $0.hasPrefix("failed") }) { try keepMore() }
+            try #require(keeper.news.contains { $0.contains("reading for too long") }, "\(keeper.news)")
+            let beside = try place.size("journal.db-wal")
+            #expect(beside < 16 << 20)
+            for _ in 0..<10 { try keepMore() }
+            #expect(try place.size("journal.db-wal") == beside && keeper.store.health == .degraded)
+            try reader.execute("COMMIT")
+        }
+        try keeper.until("it goes on") { keeper.store.counts.written == UInt64(rows) && keeper.store.health == .ok }
+        keeper.close()
+        #expect(keeper.store.counts.dropped == 0)
+        #expect(try place.size("journal.db") <= 1 << 20)
+    }
+
     /// Memory that grows with the file, once it is full, would be taken by all who have a file of that size.
     @Test(arguments: [RoomTable.verdicts, .events, .changes])
     func toMakeRoomNothingIsSortedInMemory(_ table: RoomTable) throws {
