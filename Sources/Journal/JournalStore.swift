@@ -222,21 +222,23 @@ struct JournalStore: ~Copyable {
         self.sinceTrim += clips.count
     }
 
-    /// Forgets all clips of these users; `nil`: everybody's.
-    mutating func forgetClips(of users: [UInt32?]) throws(StoreError) {
-        guard !users.isEmpty else { return }
+    /// Forgets all clips of these users; `nil`: everybody's. False: somebody who reads keeps what they were on the disk.
+    mutating func forgetClips(of users: [UInt32?]) throws(StoreError) -> Bool {
+        guard !users.isEmpty else { return true }
         // Nothing of them stays in the file, nor beside it.
         try self.file.database.execute("PRAGMA secure_delete = ON")
+        let isGone: Bool
         do throws(StoreError) {
             try self.file.transaction { () throws(StoreError) in
                 try self.clips?.forget(users, in: self.file.database)
             }
-            try self.file.checkpoint()
+            isGone = try self.file.checkpoint()
         } catch {
             try? self.file.database.execute("PRAGMA secure_delete = OFF")
             throw error
         }
         try self.file.database.execute("PRAGMA secure_delete = OFF")
+        return isGone
     }
 
     private borrowing func insert(_ change: JournalChange, _ wall: Int64) throws(StoreError) {

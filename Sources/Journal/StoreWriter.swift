@@ -402,26 +402,32 @@ final class StoreWriter {
     private func writeClips() {
         guard !self.rows.clips.isEmpty || !self.rows.clipsToForget.isEmpty else { return }
         var failure = self.failures.journal.map { $0.description }
+        var areGone = true
         if failure == nil {
             do throws(StoreError) {
                 if self.journal == nil { try self.openJournal() }
                 try self.journal?.append(self.rows.clips)
                 // What nearly was a hit comes with no row.
                 if let last = self.rows.clips.last { try self.journal?.tidy(at: last.wall) }
-                try self.journal?.forgetClips(of: self.rows.clipsToForget.map(\.user))
+                areGone = try self.journal?.forgetClips(of: self.rows.clipsToForget.map(\.user)) ?? true
             } catch {
                 failure = error.description
                 _ = self.journalFailed(error)
             }
         }
+        let refusal = failure ?? (areGone ? nil : Self.isBeingRead)
         for (number, _) in self.rows.clipsToForget {
             let result: Result<JournalAnswer, JournalFailure> =
-                failure.map { .failure(JournalFailure(description: $0)) } ?? .success(JournalAnswer())
+                refusal.map { .failure(JournalFailure(description: $0)) } ?? .success(JournalAnswer())
             self.news.append(.answer(number, result))
         }
         self.rows.clipsToForget.removeAll(keepingCapacity: true)
         self.shared.withLock { queue in queue.rows.clips.giveBack(&self.rows.clips, areLost: failure != nil) }
     }
+
+    /// What those are told whose clips are in the journal no more, but still on the disk.
+    private static let isBeingRead =
+        "another program reads the journal, and what they were is there until it has; try again"
 
     private func answerQuestions() {
         for (number, query) in self.questions {

@@ -148,6 +148,26 @@ import Testing
         #expect(try self.read(place).count == 1)
     }
 
+    /// Somebody who reads keeps what they were on the disk: that is said, and no failure of the disk.
+    @Test func whileSomebodyReadsTheyAreNotGone() throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        try self.keep(keeper, [1_000], app: "org.example.VerySecretIndeed")
+        do {
+            let reader = try Database(place.file("journal.db"), readOnly: true)
+            try reader.execute("BEGIN; SELECT count(*) FROM clip")
+            #expect(throws: JournalFailure.self) { try self.forget(keeper, nil) }
+            #expect(!keeper.news.contains { $0.hasPrefix("failed") }, "\(keeper.news)")
+            try reader.execute("COMMIT")
+        }
+        try self.forget(keeper, nil)
+        #expect(try self.read(place).isEmpty)
+        for name in ["journal.db", "journal.db-wal"] where place.has(name) {
+            #expect(try place.bytes(name).range(of: Data("VerySecretIndeed".utf8)) == nil, "\(name)")
+        }
+        keeper.close()
+    }
+
     /// An app that moves all the time pushes out its own clips, and no more than a quarter of the room is theirs.
     @Test func theyAreBounded() throws {
         let place = try Directory()
