@@ -409,12 +409,13 @@ struct JournalStore: ~Copyable {
         let cut = wall.subtractingReportingOverflow(age.microseconds)
         guard !cut.overflow else { return }
         for table in ["verdict", "event", "change"] {
-            // The oldest stand first, so that nothing is read but what goes. A clock that was set back and forth may keep
-            // some a little longer.
+            // The oldest stand first, so that nothing is read but what goes, and what was written while the clock was ahead: that
+            // says nothing of what stands behind it, and stays until its time has come, for it may be now that the clock is wrong.
             try database.execute(
                 """
-                DELETE FROM \(table) WHERE id < coalesce((SELECT id FROM \(table) WHERE wall >= \(cut.partialValue) \
-                ORDER BY id LIMIT 1), (SELECT max(id) FROM \(table)))
+                DELETE FROM \(table) WHERE wall < \(cut.partialValue) AND id < coalesce(
+                    (SELECT id FROM \(table) WHERE wall BETWEEN \(cut.partialValue) AND \(wall) ORDER BY id LIMIT 1),
+                    (SELECT max(id) FROM \(table)))
                 """)
         }
     }

@@ -250,6 +250,29 @@ import Testing
         #expect(kept.map(\.verdict) == Array(given.suffix(41)) && kept.first?.wall == 61_000_000)
     }
 
+    /// The clock was a year ahead for a while: what came before, and after it was right again, goes when it is old.
+    @Test func theOldGoBehindWhatWasWrittenAhead() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.journalAge = .seconds(60)
+        let given = verdicts(30)
+        do {
+            let keeper = Keeper(place, limits: limits)
+            try keeper.keepAndWait(Array(given[..<20]))
+            try keeper.keepAndWait(Array(given[20..<21]), from: 31_536_000_000_000)
+            try keeper.keepAndWait(Array(given[21...]), from: 22_000_000)
+            keeper.close()
+        }
+        func kept(at wall: Int64) throws -> [Verdict] {
+            let keeper = Keeper(place, started: wall, limits: limits)
+            defer { keeper.close() }
+            return try keeper.ask(JournalQuery()).verdicts.map(\.verdict)
+        }
+        // A clock that is far behind has nothing go.
+        #expect(try kept(at: 0) == given)
+        #expect(try kept(at: 85_000_000) == [given[20]] + given[24...])
+    }
+
     /// Whoever goes by the numbers of rows misses none: they go on when all that was is too old.
     @Test func noNumberComesAgainWhenAllIsOld() throws {
         let place = try Directory()
