@@ -170,6 +170,11 @@ struct SimulatedStore {
         self.takenTasks.merge(self.tasks)
         self.tasks = TaskChanges()
         guard disk.mood == .well else {
+            if !self.isFailing, self.isRestored, self.losses == disk.losses, last > 0 {
+                // It begins to fail behind a commit, and does not say that all of this is there.
+                disk.commit(self.taken)
+                self.taken.mayBeThere()
+            }
             self.waiting.setTaken(self.taken.count)
             if !self.isFailing { self.news.append(.failed) }
             self.isFailing = true
