@@ -102,9 +102,6 @@ package struct Mailboxes {
         guard let user, let nobodys = open ?? self.takeAbsent(id, nil) else {
             return own ?? EventQueue(keeping: bytes, isSubscribed: false)
         }
-        for event in nobodys.durableEvents {
-            effects.append(.forget(StoredEvent(app: id, user: nil, event: event)))
-        }
         var queue = own ?? nobodys
         // What is his is on the disk as that, and is not put there again: it may be over before the disk has heard of that.
         let last = own?.lastSequence ?? 0
@@ -115,6 +112,10 @@ package struct Mailboxes {
         }
         for event in queue.durableEvents where event.sequence > last {
             effects.append(.persist(StoredEvent(app: id, user: user, event: event)))
+        }
+        // The disk may have only the first of this: it never has neither.
+        for event in nobodys.durableEvents {
+            effects.append(.forget(StoredEvent(app: id, user: nil, event: event)))
         }
         return queue
     }
@@ -334,15 +335,18 @@ package struct Mailboxes {
     mutating func restore(
         _ events: [StoredEvent], keeping bytes: (AppID) -> Int, at now: Timestamp, _ effects: inout [MailEffect]
     ) {
+        // What had become somebody's just before the restart may be on the disk as that and as nobody's.
+        let owned = Set(events.lazy.filter { $0.user != nil }.map(\.identity))
         for stored in events {
-            if let app = self.here(stored) {
+            if stored.user == nil, owned.contains(stored.identity) {
+                effects.append(.forget(stored))
+            } else if let app = self.here(stored) {
                 self.change(app, &effects) { queue, wants in
                     queue.restore(stored.event, at: now, &wants)
                     queue.pump(at: now, &wants)
                 }
             } else if stored.user == nil, let app = self.boxes.first(where: { $0.app == stored.app }) {
                 // Somebody came for it before it was known that something was nobody's.
-                effects.append(.forget(stored))
                 self.change(app, &effects) { queue, wants in
                     queue.restore(stored.event, at: now, &wants)
                     var event = stored.event
@@ -350,6 +354,7 @@ package struct Mailboxes {
                     if queue.keeps(event.sequence) { wants.append(.persist(event)) }
                     queue.pump(at: now, &wants)
                 }
+                effects.append(.forget(stored))
             } else {
                 let index = self.absent.index(of: stored.app, stored.user) ?? self.makeAbsent(stored, bytes)
                 self.absent[index].queue.restore(stored.event, at: now, &self.wants)

@@ -12,4 +12,16 @@ package struct StoredEvent: Equatable, Sendable {
         self.user = user
         self.event = event
     }
+
+    /// What tells an event from all others, whoever has it and whatever its number is.
+    struct Identity: Hashable {
+        let app: AppID
+        let epoch: UInt64
+        let time: Timestamp
+        let detector: String
+    }
+
+    var identity: Identity {
+        Identity(app: self.app, epoch: self.event.epoch, time: self.event.time, detector: self.event.detector)
+    }
 }

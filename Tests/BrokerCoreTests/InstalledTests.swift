@@ -195,6 +195,62 @@ import Testing
         #expect(bench.actions.contains { if case .persist(let stored) = $0 { stored.user == 7 } else { false } })
     }
 
+    /// What an action does to what is on the disk: whose each event is there.
+    private func keep(_ action: BrokerAction, on disk: inout [StoredEvent]) {
+        switch action {
+        case .persist(let stored): disk.append(stored)
+        case .forget(let stored):
+            disk.removeAll { $0.user == stored.user && $0.event.epoch == stored.event.epoch }
+        default: break
+        }
+    }
+
+    /// The disk may be told of any part of what follows when the broker is killed: nothing is lost with that, and nothing comes twice.
+    @Test func whatBecomesSomebodysIsAlwaysOnTheDiskAndComesOnce() throws {
+        var bench = try self.bench(.store, [Self.one], .persistent)
+        bench.feed([2.5, 0, 2.6, 0, 2.7])
+        var disk: [StoredEvent] = []
+        for action in bench.take() { self.keep(action, on: &disk) }
+        #expect(disk.map(\.user) == [nil, nil, nil])
+        let epochs = disk.map(\.event.epoch)
+        try bench.core.register(self.client, Self.app, AppEntrance(), user: 7, at: bench.now, &bench.actions)
+        var parts = [disk]
+        for action in bench.take() {
+            self.keep(action, on: &disk)
+            if disk != parts.last { parts.append(disk) }
+        }
+        #expect(parts.count == 7 && disk.map(\.user) == [7, 7, 7])
+        for part in parts {
+            #expect(Set(part.map(\.event.epoch)) == Set(epochs))
+            var next = try self.bench(.store, [Self.one], .persistent)
+            _ = next.take()
+            // As the disk tells it: in the order of numbers.
+            next.restore(part.sorted { $0.event.sequence < $1.event.sequence })
+            var left = part
+            for action in next.take() { self.keep(action, on: &left) }
+            #expect(left.map(\.event.epoch).sorted() == epochs.sorted())
+            _ = try self.come(&next, for: 7)
+            #expect(next.events.map(\.1.epoch).sorted() == epochs.sorted())
+        }
+    }
+
+    /// The same when the disk says what is nobody's after somebody came for it.
+    @Test func whatIsKnownLateToBeNobodysIsAlwaysOnTheDisk() throws {
+        var bench = try self.bench(.store, [Self.one], .persistent)
+        bench.feed([2.5, 0, 2.6])
+        let kept = bench.actions.compactMap { if case .persist(let stored) = $0 { stored } else { nil } }
+        var next = try self.bench(.store, [Self.one], .persistent)
+        try next.core.register(self.client, Self.app, AppEntrance(), user: 7, at: next.now, &next.actions)
+        _ = next.take()
+        next.restore(kept)
+        var disk = kept
+        for action in next.take() {
+            self.keep(action, on: &disk)
+            #expect(Set(disk.map(\.event.epoch)) == Set(kept.map(\.event.epoch)))
+        }
+        #expect(disk.map(\.user) == [7, 7])
+    }
+
     /// What was kept goes with its time, also when its app is installed by then and does not come.
     @Test func whatWasKeptExpiresOnceItIsInstalled() throws {
         var bench = try self.bench(.store, [Self.one], .persistent)
