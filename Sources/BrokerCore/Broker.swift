@@ -81,6 +81,8 @@ package struct Broker: ~Copyable {
         case .answered(let launch, let answer): self.reception.clerk.answered(launch, answer, at: now, &actions)
         case .failed(let launch, let failure):
             self.reception.clerk.tell(.launched(launch.app, launch.number, .failed(failure)), at: now, &actions)
+        case .postponed(let launch):
+            self.reception.clerk.tell(.launched(launch.app, launch.number, .postponed), at: now, &actions)
         case .answer(let app, let event, let answer):
             try self.reception.clerk.answer(event, answer, of: app, at: now, &actions)
         case .subscribe(let app, let since):

@@ -43,9 +43,10 @@ package enum BrokerInput: Sendable {
     case life(LifeInput)
     /// Something happened to background work.
     case task(TaskInput)
-    /// An app answered to a launch, or could not be launched.
+    /// An app answered to a launch, or could not be launched; or there was no bus to ask for it.
     case answered(Launch, Answer)
     case failed(Launch, LaunchFailure)
+    case postponed(Launch)
     /// Somebody who may wants an app launched.
     case push(AppID)
     /// Time passed without anything else happening.

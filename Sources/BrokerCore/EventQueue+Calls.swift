@@ -53,24 +53,37 @@ extension EventQueue {
         _ failure: LaunchFailure, at now: Timestamp, _ actions: inout [QueueAction]
     ) {
         self.calls.hasFailed = true
-        self.calls.last = 0
-        // Whoever was not there has not seen it.
-        let isUnseen = failure == .unknown || failure == .notStarted
-        if isUnseen { for gap in self.calls.ended { self.lost.insert(gap) } }
-        self.calls.ended = []
         var told: Set<UInt64> = []
         for kept in self.unacknowledged where kept.isCalled && told.insert(kept.event.epoch).inserted {
             actions.append(.failed(kept.event, failure))
         }
+        // Whoever was not there has not seen it.
+        self.takeBackCall(isUnseen: failure == .unknown || failure == .notStarted)
+        // Nobody is tried again who cannot be started.
+        if failure == .unknown { self.end(.launchFailed, &actions, where: \.isLaunching) }
+        self.lookLater(at: now)
+    }
+
+    /// Nobody could be asked to call the app, which says nothing of it. What was handed over waits as if it had not been.
+    package mutating func callPostponed(at now: Timestamp) {
+        self.takeBackCall(isUnseen: true)
+        self.lookLater(at: now)
+    }
+
+    private mutating func takeBackCall(isUnseen: Bool) {
+        self.calls.last = 0
+        if isUnseen { for gap in self.calls.ended { self.lost.insert(gap) } }
+        self.calls.ended = []
         for var kept in self.unacknowledged where kept.isCalled {
             kept.callFailed(isUnseen: isUnseen)
             self.waiting.insert(kept)
             self.expect(kept.event.ends)
         }
         self.unacknowledged.removeAll(where: \.isCalled)
-        // Nobody is tried again who cannot be started.
-        if failure == .unknown { self.end(.launchFailed, &actions, where: \.isLaunching) }
-        // It may have come by itself meanwhile. Whether it can be sent anything, or told, is known when all is decided.
+    }
+
+    /// The app may have come by itself meanwhile. Whether it can be sent anything, or told, is known when all is decided.
+    private mutating func lookLater(at now: Timestamp) {
         if !self.isIdle { self.expect(now) }
     }
 }

@@ -20,8 +20,8 @@ package struct LaunchRecord: Equatable, Sendable {
         switch result {
         case .done: break
         case .failed: self.failed &+= 1
-        // It was called off before anybody was called.
-        case .needless:
+        // It was called off, or put off, before anybody was called.
+        case .needless, .postponed:
             self.begun &-= 1
             return
         }

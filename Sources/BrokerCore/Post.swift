@@ -268,6 +268,9 @@ struct Post {
         case .failed(let failure):
             self.mailboxes.endCall(of: id, user, &self.mail) { $0.callFailed(failure, at: now, &$1) }
             self.carry(&actions)
+        case .postponed:
+            self.mailboxes.endCall(of: id, user, &self.mail) { queue, _ in queue.callPostponed(at: now) }
+            self.carry(&actions)
         }
     }
 

@@ -53,7 +53,7 @@ final class LaunchLink {
             do throws(BusError) {
                 self.prove(try result.take().read(reply: String.self), flight)
             } catch {
-                guard error.isNameFree else { return self.failed(flight, error) }
+                guard error.isNameFree else { return self.notCalled(flight, error) }
                 if !isStarted { return self.start(flight) }
                 self.failed(flight.launch, .left, error)
             }
@@ -71,7 +71,7 @@ final class LaunchLink {
                 if case .task = flight.launch.reason { return }
                 self.find(flight, isStarted: true)
             } catch {
-                self.failed(flight, error)
+                self.notCalled(flight, error)
             }
         }
     }
@@ -80,7 +80,10 @@ final class LaunchLink {
     private func prove(_ owner: String, _ flight: Flight) {
         self.service.bus.user(of: owner) { [weak self] user in
             guard let self else { return }
-            guard let user else { return self.failed(flight.launch, .left, .disconnected("it left the bus")) }
+            guard let user else {
+                guard self.service.bus.isReady else { return self.postpone(flight.launch) }
+                return self.failed(flight.launch, .left, .disconnected("it left the bus"))
+            }
             self.call(owner, of: user, flight)
         }
     }
@@ -92,6 +95,8 @@ final class LaunchLink {
         guard handover.user == nil || handover.user == user else {
             return self.failed(launch, .refused, .identityMismatch("its name is another user's"))
         }
+        // It may have waited for a place until the bus was gone.
+        guard self.service.bus.isReady else { return self.postpone(launch) }
         switch self.owed.begin(.launch, connection, of: user) {
         case .granted: break
         case .owing: return self.failed(launch, .silent, .noReply("it has not answered the last call yet"))
@@ -150,6 +155,17 @@ final class LaunchLink {
         self.service.happened(.answered(launch, answer))
     }
 
+    /// Whom to call could not be found out, or nobody was started. Without a bus that says nothing of the app.
+    private func notCalled(_ flight: Flight, _ error: BusError) {
+        guard error.name != BusError.disconnected("").name else { return self.postpone(flight.launch) }
+        self.failed(flight, error)
+    }
+
+    private func postpone(_ launch: Launch) {
+        self.service.log.debug("\(launch.app) is launched later: there is no bus")
+        self.service.happened(.postponed(launch))
+    }
+
     private func failed(_ flight: Flight, _ error: BusError) {
         let waited = self.service.now { _, now in now - flight.begun }
         self.failed(flight.launch, LaunchFailure(error, hasWaited: waited >= flight.launch.timeout), error)
@@ -189,6 +205,8 @@ final class LaunchLink {
 
     /// A launch is over: answers whoever asked for it.
     func ended(_ launch: Launch, _ result: LaunchResult) {
+        // Nothing has come of it, each second while there is no bus.
+        if result == .postponed { return }
         self.service.links.history.launched(launch.app, launch.user, result.name)
         guard launch.reason == .push, result == .done else { return }
         for call in self.pushes.removeValue(forKey: launch.app) ?? [] { call.reply() }

@@ -27,6 +27,8 @@ struct Launching {
                 + (launch.user.map { " of \($0)" } ?? "")
         case .ended(let launch, .done, _): "done \(launch.app) \(launch.reason.word)"
         case .ended(let launch, .needless, _): "needless \(launch.app) \(launch.reason.word)"
+        case .ended(let launch, .postponed, let again):
+            "postponed \(launch.app) again \((again ?? .zero).microseconds / 1_000)"
         case .ended(let launch, .failed(let failure), let again):
             "\(failure.name) \(launch.app) again \((again ?? .zero).microseconds / 1_000)"
         case .gaveUp(let request, let failure):
@@ -353,6 +355,32 @@ struct Launching {
         _ = lab.want("A")
         #expect(lab.finish("A", .needless, at: 1) == ["needless A shake"])
         #expect(lab.want("A", at: 1) == ["start A shake"])
+    }
+
+    /// As long as nobody can be asked it is tried each second, and then as if nothing had been.
+    @Test(arguments: [LaunchReason.motion("shake"), .push, .task("sync")])
+    func aPostponedLaunchIsNoFailure(_ reason: LaunchReason) {
+        var lab = Launching()
+        #expect(lab.want("A", reason, ends: 60_000) == ["start A \(reason.word)"])
+        for second in 0..<40 as Range<Int64> {
+            let now = 1_000 * second
+            #expect(lab.finish("A", .postponed, at: now) == ["postponed A again \(now + 1_000)"])
+            #expect(lab.launches.isWaiting(AppID("A"), of: nil, for: reason))
+            #expect(lab.pass(now + 1_000) == ["start A \(reason.word)"])
+        }
+        #expect(lab.finish("A", .failed(.left), at: 40_000).first == "left A again 41000")
+    }
+
+    /// What has happened grows old meanwhile. A task does not: it has waited for nobody.
+    @Test func whatHasHappenedIsNotPostponedForEver() {
+        var lab = Launching()
+        _ = lab.want("A", ends: 1_500)
+        #expect(lab.want("B", .task("sync"), ends: 1_500) == ["start B task"])
+        #expect(lab.finish("A", .postponed, at: 1_000) == ["postponed A again 2000"])
+        #expect(lab.finish("B", .postponed, at: 1_000) == ["postponed B again 2000"])
+        #expect(lab.deadline == 1_500)
+        #expect(lab.pass(1_500) == ["gave up A shake too-old"])
+        #expect(lab.pass(2_000) == ["start B task"])
     }
 
     @Test func wishesThatOneLaunchServesAreAsStrongAsTheStrongest() {

@@ -100,7 +100,8 @@ import Randomness
             case 4..<8:
                 let failures = LaunchFailure.allCases.map { LaunchResult.failed($0) }
                 let result =
-                    (failures + Array(repeating: .done, count: 6) + [.needless]).randomElement(using: &generator)
+                    (failures + Array(repeating: .done, count: 6) + [.needless, .postponed]).randomElement(
+                        using: &generator)
                     ?? .done
                 let number = watched.flights[app]?.launch.number ?? .random(in: 0...50, using: &generator)
                 run { $0.finish(app, number, result, at: now, &$1) }

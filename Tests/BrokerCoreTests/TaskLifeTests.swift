@@ -220,6 +220,29 @@ import Testing
         #expect(try self.pass(&bench, 0) == ["org.example.A0 failed"])
     }
 
+    /// Without a bus nobody can be asked to start an app, however long that is: its task waits with its attempts, and as it is on the disk.
+    @Test func withoutABusItIsWaitedForAndNothingIsTried() throws {
+        var bench = try self.absent(1)
+        bench.now = bench.now + .seconds(6)
+        bench.core.tick(at: bench.now, &bench.actions)
+        for action in bench.take() {
+            guard case .task(.keep(let record)) = action else { continue }
+            let input = TaskInput.kept(record.owner, revision: record.revision)
+            try bench.core.task(input, at: bench.now, &bench.actions)
+        }
+        for _ in 0..<4_000 {
+            let actions = bench.take()
+            #expect(!actions.contains { if case .task = $0 { true } else { false } })
+            let launches = actions.compactMap { if case .launch(let launch, _) = $0 { launch } else { nil } }
+            let launch = try #require(launches.first)
+            _ = try bench.core.apply(.postponed(launch), at: bench.now, &bench.actions)
+            bench.now = bench.now + .seconds(1)
+            bench.core.tick(at: bench.now, &bench.actions)
+        }
+        _ = try self.register(&bench, 0)
+        #expect(try self.pass(&bench, 0) == ["run org.example.A0 #1"])
+    }
+
     @Test func whoNobodyCanStartIsWaitedFor() throws {
         var bench = self.bench()
         let client = try self.register(&bench, 0)

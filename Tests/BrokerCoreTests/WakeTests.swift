@@ -92,6 +92,28 @@ import Testing
         #expect(bench.tally(of: client)?.launches.last?.result == .failed(failure))
     }
 
+    /// Without a bus nobody can be asked to start it: what it was to be handed waits as if it had not been, and nothing is counted.
+    @Test func aPostponedCallCountsForNothing() throws {
+        var (bench, client) = try self.bench()
+        bench.feed([2.5])
+        for _ in 0..<30 {
+            let call = try #require(self.calls(&bench).first)
+            #expect(call.events.map(\.isRedelivered) == [false])
+            try bench.core.apply(.postponed(call.launch), at: bench.now, &bench.actions)
+            #expect(!bench.actions.contains { if case .failed = $0 { true } else { false } })
+            bench.now = bench.now + .seconds(1)
+            bench.core.tick(at: bench.now, &bench.actions)
+        }
+        let launches = try #require(bench.tally(of: client)?.launches)
+        #expect(launches.begun == 1 && launches.failed == 0 && launches.last == nil)
+        // It was not to blame for that, whatever becomes of the event.
+        let call = try #require(self.calls(&bench).first)
+        try bench.core.apply(.postponed(call.launch), at: bench.now, &bench.actions)
+        bench.now = bench.now + .seconds(40)
+        bench.core.tick(at: bench.now, &bench.actions)
+        #expect(self.ends(&bench) == [.expired])
+    }
+
     @Test func whatNobodyCouldBeLaunchedForEndsWithThatReason() throws {
         var (bench, client) = try self.bench(Self.policy(.seconds(3)))
         bench.feed([2.5])

@@ -373,6 +373,7 @@ struct EventWatch {
         guard let call = self.calls.removeValue(forKey: launch.number) else { return }
         switch result {
         case .needless: break
+        case .postponed: self.takeBack(call, isUnseen: true)
         case .done:
             for key in call.keys where self.records[key]?.isOver == false {
                 self.find("\(call.box.app) \(self.records[key]?.sequence ?? 0): answered in a call, and is not over")
@@ -383,17 +384,21 @@ struct EventWatch {
                 for number in missing { self.numbers[call.box]?.remove(number) }
             }
             // Whoever was not there has not seen it.
-            let isUnseen = failure == .unknown || failure == .notStarted
-            for (key, sequence) in zip(call.keys, call.sequences) {
-                guard var record = self.records[key] else { continue }
-                // What has another number by now has not been seen under that.
-                let isRenumbered = record.sequence != sequence
-                if isUnseen { record.sent -= 1 }
-                self.records[key] = record
-                guard record.isOver ? isUnseen && !isRenumbered : isUnseen || isRenumbered else { continue }
-                if isRenumbered || !record.isSeen {
-                    self.numbers[record.isOver ? call.box : record.box ?? call.box]?.remove(record.sequence)
-                }
+            self.takeBack(call, isUnseen: failure == .unknown || failure == .notStarted)
+        }
+    }
+
+    /// What an app was to have in a call waits again.
+    private mutating func takeBack(_ call: Call, isUnseen: Bool) {
+        for (key, sequence) in zip(call.keys, call.sequences) {
+            guard var record = self.records[key] else { continue }
+            // What has another number by now has not been seen under that.
+            let isRenumbered = record.sequence != sequence
+            if isUnseen { record.sent -= 1 }
+            self.records[key] = record
+            guard record.isOver ? isUnseen && !isRenumbered : isUnseen || isRenumbered else { continue }
+            if isRenumbered || !record.isSeen {
+                self.numbers[record.isOver ? call.box : record.box ?? call.box]?.remove(record.sequence)
             }
         }
     }

@@ -104,6 +104,9 @@ struct LaunchWatch {
         let name = Name(app: launch.app, user: launch.user)
         switch result {
         case .needless: self.find("launch \(launch.number) of \(launch.app) was called, and is called off")
+        case .postponed:
+            let failures = self.rests[name]?.failures ?? 0
+            self.rests[name] = Rest(failures: failures, notBefore: now + Launches.firstBackOff)
         case .done:
             self.counts.done += 1
             self.rests[name] = nil

@@ -230,6 +230,31 @@ extension EndToEnd {
             _ = try second.waitForLine { $0.hasPrefix("begun: refresh, attempt ") }
         }
 
+        /// A task that comes due while there is no bus waits for one, and is on the disk until then.
+        @Test func aTaskOutlivesABusThatIsAway() throws {
+            let stage = try Stage(source: nil, broker: false, replaceable: true)
+            try stage.startBroker(
+                policy: Self.policy(interval: "3s"), apps: [Self.app: Self.file], "--state-dir", stage.state,
+                "--log-level", "debug")
+            let broker = try #require(stage.broker)
+            let first = try Example.swift.start(stage)
+            _ = try first.waitForLine { $0 == "submitted" }
+            try first.signal(9)
+            _ = try first.waitForEnd()
+            try stage.replaceBus {
+                // Once more than a task is begun at most.
+                for _ in 0..<4 {
+                    _ = try broker.waitForLine(on: .errors) { $0.hasSuffix("is launched later: there is no bus") }
+                }
+            }
+            try Stage.waitUntilServing(broker)
+            #expect(try stage.sql("state.db", "SELECT count(*) FROM task").hasPrefix("1"))
+            let second = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/task-app.py"), Self.app],
+                environment: stage.environment)
+            _ = try second.waitForLine { $0 == "begun: refresh, attempt 1" }
+        }
+
         // MARK: Conditions
 
         /// UPower says whether the device runs on its battery, logind whether somebody uses it. Both are python-dbusmock's.

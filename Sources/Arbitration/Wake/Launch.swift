@@ -98,17 +98,20 @@ package enum LaunchResult: Equatable, Sendable {
     case failed(LaunchFailure)
     /// There was nothing left to launch it for.
     case needless
+    /// Nobody could be asked for it, as there was no bus: it is tried again, and says nothing of the app.
+    case postponed
 
     package var name: String {
         switch self {
         case .done: "done"
         case .failed(let failure): failure.name
         case .needless: "needless"
+        case .postponed: "postponed"
         }
     }
 
     package static let all: [LaunchResult] =
-        [.done, .needless] + LaunchFailure.allCases.map { LaunchResult.failed($0) }
+        [.done, .needless, .postponed] + LaunchFailure.allCases.map { LaunchResult.failed($0) }
     package static func named(_ name: String) -> LaunchResult? { self.all.first { $0.name == name } }
 }
 

@@ -175,6 +175,7 @@ package struct Launches: Sendable {
         self.isUnsettled = true
         switch result {
         case .needless: effects.append(.ended(flight.launch, result, again: nil))
+        case .postponed: self.postpone(flight, at: now, &effects)
         case .done:
             self.entries[app]?.rests[flight.launch.user] = nil
             effects.append(.ended(flight.launch, result, again: nil))
@@ -185,6 +186,22 @@ package struct Launches: Sendable {
             effects.append(.ended(flight.launch, result, again: again))
             self.retry(flight.wish, after: failure, at: now, &effects)
         }
+    }
+
+    /// Lets a wish wait for which nobody could be asked. Its app has failed no more often than before.
+    private mutating func postpone(_ flight: Flight, at now: Timestamp, _ effects: inout [LaunchEffect]) {
+        let (launch, again) = (flight.launch, now + Self.firstBackOff)
+        let failures = self.entries[launch.app]?.rests[launch.user]?.failures ?? 0
+        self.entries[launch.app]?.rests[launch.user] = Rest(failures: failures, notBefore: again)
+        effects.append(.ended(launch, .postponed, again: again))
+        var wish = flight.wish
+        switch wish.request.reason {
+        // That is as old as what has happened.
+        case .motion, .push: break
+        // That is how long it waits for others, and it has waited for none.
+        case .task: wish.request.ends = wish.request.ends + (again - (flight.answerBy - launch.timeout))
+        }
+        self.add(wish)
     }
 
     /// Lets a wish whose launch failed wait for the next, if there may be one that is of use.
