@@ -21,9 +21,10 @@ final class JournalLink {
     private var watch: EventLoop.Registration?
     private var trouble: String?
     private var timer: EventLoop.TimerID?
+    /// How long after the last look it is looked for where nobody tells when it comes.
+    private var pause = JournalLink.firstPause
 
-    /// How often it is looked for where nobody tells when it comes.
-    private static let pause: Int64 = 30_000_000
+    private static let (firstPause, longestPause): (Int64, Int64) = (1_000_000, 30_000_000)
 
     init(_ directory: String, on loop: EventLoop, log: Log) {
         self.directory = directory
@@ -32,26 +33,33 @@ final class JournalLink {
         self.bell = JournalBell(directory)
     }
 
-    func start() {
-        self.watchDirectory()
-        self.look()
-    }
+    func start() { self.look() }
 
+    /// Watches the directory that is there now, if there is one.
     private func watchDirectory() {
-        guard self.watch == nil, let descriptor = self.bell.descriptor else { return }
+        self.loop.cancel(&self.watch)
+        self.bell = JournalBell(self.directory)
+        guard let descriptor = self.bell.descriptor else { return }
         self.watch = try? self.loop.watch(descriptor, for: .read) { [unowned self] _ in
-            if self.bell.answer() { self.look() }
+            // The directory itself may be moved away, and its files are what they were.
+            if self.bell.answer() || self.isReplaced { self.look() }
         }
     }
 
+    /// There is another file in the place of the one that is open, or none.
+    private var isReplaced: Bool { if let isCurrent = self.feed?.isCurrent(), !isCurrent { true } else { false } }
+
     /// Looks whether the file is still the same, and opens it if need be.
     func look() {
-        if let isCurrent = self.feed?.isCurrent(), !isCurrent { self.feed = nil }
+        if self.isReplaced { self.feed = nil }
         guard self.feed == nil else { return self.onChange() }
+        // Another file may be in another directory. That is watched before it is looked into, so that nothing is missed.
+        self.watchDirectory()
         do throws(JournalFailure) {
             self.feed = try JournalFeed(in: self.directory)
             self.trouble = nil
             self.loop.cancel(&self.timer)
+            self.pause = Self.firstPause
             self.onOpen()
         } catch {
             if self.trouble == nil { self.log.info("\(error.description); waiting for it") }
@@ -60,12 +68,14 @@ final class JournalLink {
         }
     }
 
-    /// A directory that is not there cannot be watched.
+    /// A directory that is not there cannot be watched, and none tells that another one takes its place.
     private func lookLater() {
-        if self.bell.descriptor == nil { _ = self.bell.answer() }
-        self.watchDirectory()
-        guard self.watch == nil else { return }
-        self.loop.set(&self.timer, after: Self.pause, on: .boottime) { [unowned self] in self.look() }
+        guard self.timer == nil else { return }
+        self.loop.set(&self.timer, after: self.pause, on: .boottime) { [unowned self] in
+            self.timer = nil
+            self.pause = min(Self.longestPause, 2 * self.pause)
+            self.look()
+        }
     }
 
     var isOpen: Bool {

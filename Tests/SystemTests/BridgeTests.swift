@@ -198,6 +198,23 @@ extension Surroundings {
             scene.check(try scene.waitForAll(of: name))
         }
 
+        /// The broker's directory is moved away while both run: whatever is there in its place is followed as well.
+        @Test func aDirectoryThatIsMovedIsFollowed() throws {
+            let name = "org.example.App"
+            let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")
+            try scene.startBridge()
+            let app = try scene.stage.watch(Stage.always, "--app", name)
+            try scene.listener.wait("events") { scene.listener.names.count > 5 }
+            for round in 1...2 {
+                try #require(rename(scene.stage.state, "\(scene.stage.home)/moved-\(round)") == 0)
+                try scene.stage.until("events of afterwards") { (try? scene.journal(of: name).count) ?? 0 > 5 }
+                let before = scene.listener.names.count
+                try scene.listener.wait("events of another journal") { scene.listener.names.count > before + 5 }
+            }
+            _ = try app.terminate()
+            scene.check(try scene.waitForAll(of: name))
+        }
+
         /// What cannot be forced onto the disk takes no older one's place. Where it cannot be used, nothing of the last minutes is left out.
         @Test func aLostCursorLeavesNothingOut() throws {
             let name = "org.example.App"
