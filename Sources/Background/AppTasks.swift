@@ -93,12 +93,15 @@ package struct AppTasks: Sendable {
         guard others.count(where: { $0.request.kind == request.kind }) < request.kind.mostPending else {
             return .tooMany(request.kind)
         }
-        var request = request
-        switch request.kind {
-        case .refresh: request.earliest = max(request.earliest, now.wall + settings.refreshInterval)
-        case .processing: request.earliest = max(request.earliest, now.wall)
-        }
-        let record = TaskRecord(self.owner, request, revision: revision)
+        let delay =
+            switch request.kind {
+            case .refresh: max(request.delay, settings.refreshInterval)
+            case .processing: request.delay
+            }
+        let wait = TaskWait(until: request.earliest, delay, since: now.wall)
+        var record = TaskRecord(self.owner, request, revision: revision)
+        record.request.earliest = wait.ends
+        record.wait = wait
         self.pending = others + [Pending(record: record)]
         effects.append(.keep(record))
         return nil
@@ -332,6 +335,18 @@ package struct AppTasks: Sendable {
 
     /// None is kept from being begun beyond this.
     mutating func rest(until latest: Timestamp) { self.restsUntil = min(self.restsUntil, latest) }
+
+    /// The wall clock was set back: what was submitted while it was ahead does not wait until it has caught up.
+    mutating func wait(by wall: Timestamp, into effects: inout [TaskEffect]) {
+        for index in self.pending.indices {
+            guard self.pending[index].record.wait(by: wall) else { continue }
+            effects.append(.keep(self.pending[index].record))
+        }
+        guard self.current?.record.wait(by: wall) == true, let record = self.current?.record else { return }
+        // What was submitted since has its place on the disk.
+        let isReplaced = self.pending.contains { $0.request.identifier == record.request.identifier }
+        if !isReplaced { effects.append(.keep(record)) }
+    }
 
     // MARK: Ends
 

@@ -35,6 +35,8 @@ package struct TaskRequest: Equatable, Sendable {
     package var identifier: String
     package var kind: TaskKind
     package var earliest: Timestamp
+    /// Not before so long after it is submitted.
+    package var delay: TimeSpan
     /// Until when it may be put off to run together with others; `nil`: as long as policy says.
     package var latest: Timestamp?
     package var needs: WordSet<TaskNeed>
@@ -42,16 +44,37 @@ package struct TaskRequest: Equatable, Sendable {
     package var isDiscretionary: Bool
 
     package init(
-        _ identifier: String, _ kind: TaskKind, earliest: Timestamp = .zero, latest: Timestamp? = nil,
-        needs: WordSet<TaskNeed> = .none, isDiscretionary: Bool = false
+        _ identifier: String, _ kind: TaskKind, earliest: Timestamp = .zero, delay: TimeSpan = .zero,
+        latest: Timestamp? = nil, needs: WordSet<TaskNeed> = .none, isDiscretionary: Bool = false
     ) {
         self.identifier = identifier
         self.kind = kind
         self.earliest = earliest
+        self.delay = delay
         self.latest = latest
         self.needs = needs
         self.isDiscretionary = isDiscretionary
     }
+}
+
+/// From when on a task may be begun, as it was submitted. The wall clock may have been ahead then.
+package struct TaskWait: Equatable, Sendable {
+    /// When it was submitted; should the wall clock have been set back to before that, when it was.
+    private var since: Timestamp
+    private let delay: TimeSpan
+    /// The time of the wall clock that was asked for.
+    private let time: Timestamp
+
+    init(until time: Timestamp, _ delay: TimeSpan, since: Timestamp) {
+        self.time = time
+        self.delay = delay
+        self.since = since
+    }
+
+    var ends: Timestamp { max(self.time, self.since + self.delay) }
+
+    /// Has it wait from now on, unless the wall clock says that it does already.
+    mutating func begin(by wall: Timestamp) { self.since = min(self.since, wall) }
 }
 
 /// A task as it is kept, also on the disk.
@@ -63,12 +86,22 @@ package struct TaskRecord: Equatable, Sendable {
     package var attempt: UInt32
     /// Rises with each change: who puts it on the disk says which one is there.
     package var revision: UInt64
+    /// What its earliest time comes from; `nil`: it was submitted before a restart.
+    var wait: TaskWait?
 
     package init(_ owner: TaskOwner, _ request: TaskRequest, attempt: UInt32 = 0, revision: UInt64 = 0) {
         self.owner = owner
         self.request = request
         self.attempt = attempt
         self.revision = revision
+    }
+
+    /// Has it wait by what the wall clock says now. Returns whether that is another time.
+    mutating func wait(by wall: Timestamp) -> Bool {
+        self.wait?.begin(by: wall)
+        guard let ends = self.wait?.ends, ends != self.request.earliest else { return false }
+        self.request.earliest = ends
+        return true
     }
 }
 

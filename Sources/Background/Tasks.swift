@@ -16,6 +16,8 @@ package struct Tasks: Sendable {
     private var running = DeadlineHeap()
     /// No app rests beyond this, in the wall clock.
     private var latestRest = Timestamp(microseconds: .min)
+    /// None was submitted after this, in the wall clock.
+    private var latestSubmission = Timestamp(microseconds: .min)
     private var lastRevision: UInt64 = 0
     /// What was submitted before it was known what the disk has: that is older, and over. `nil`: it is known.
     private var submitted: [TaskOwner: Set<String>]? = [:]
@@ -72,8 +74,10 @@ package struct Tasks: Sendable {
             self.change(owner, settings, makes: true) { tasks, settings in
                 tasks.submit(request, declared: declared, revision: revision, at: now, settings, into: &effects)
             } ?? nil
-        if refusal == nil { self.submitted?[owner, default: []].insert(request.identifier) }
-        return refusal
+        guard refusal == nil else { return refusal }
+        self.latestSubmission = max(self.latestSubmission, now.wall)
+        self.submitted?[owner, default: []].insert(request.identifier)
+        return nil
     }
 
     package mutating func cancel(
@@ -187,14 +191,19 @@ package struct Tasks: Sendable {
 
     // MARK: Time, and what else changes
 
-    /// The wall clock says this now. Had it been set back, who rests would rest until it had caught up.
-    package mutating func clock(_ wall: Timestamp, _ settings: Settings) {
+    /// The wall clock says this now. Had it been set back, who rests or waits from then on would do so until it had caught up.
+    package mutating func clock(_ wall: Timestamp, _ settings: Settings, into effects: inout [TaskEffect]) {
         let latest = wall + AppTasks.longestRest
         // It is said with each input, and hardly ever set.
-        guard self.latestRest > latest else { return }
-        self.latestRest = latest
-        for owner in self.handles.keys {
-            _ = self.change(owner, settings) { tasks, _ in tasks.rest(until: latest) }
+        guard self.latestRest > latest || self.latestSubmission > wall else { return }
+        self.latestRest = min(self.latestRest, latest)
+        self.latestSubmission = min(self.latestSubmission, wall)
+        // In one order, because something may follow.
+        for owner in self.handles.keys.sorted() {
+            _ = self.change(owner, settings) { tasks, _ in
+                tasks.rest(until: latest)
+                tasks.wait(by: wall, into: &effects)
+            }
         }
     }
 

@@ -69,7 +69,7 @@ package struct Work {
         case .clock(let offset):
             let wall = terms.now.wall - self.wallOffset + offset
             self.wallOffset = offset
-            self.tasks.clock(wall, terms.settings)
+            self.tasks.clock(wall, terms.settings, into: &self.effects)
         case .idle(let isIdle): self.isIdle = isIdle
         // What the device runs on, the arbiter knows.
         case .came, .power: break

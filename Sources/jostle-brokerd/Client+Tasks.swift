@@ -91,9 +91,11 @@ extension TaskRequest {
         if let earliest, let latest, latest < earliest {
             throw .invalidConfiguration("task: the latest time (latest-begin, latest-in) comes before the earliest")
         }
+        // From now on is from when it is submitted, whatever the wall clock is set to.
+        let delay = try reader.time(TaskKey.earliestIn)
         self.init(
-            identifier, kind, earliest: earliest ?? .zero, latest: latest, needs: needs,
-            isDiscretionary: try reader.flag(TaskKey.discretionary) ?? false)
+            identifier, kind, earliest: delay == nil ? earliest ?? .zero : .zero, delay: delay ?? .zero, latest: latest,
+            needs: needs, isDiscretionary: try reader.flag(TaskKey.discretionary) ?? false)
     }
     /// A time of the wall clock, said as such or from now on.
     private static func time(

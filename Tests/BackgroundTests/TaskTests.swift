@@ -108,7 +108,7 @@ struct TaskBoard {
     }
 
     mutating func clock(_ second: Int64) {
-        self.change(second) { tasks, now, settings, _ in tasks.clock(now.wall, settings) }
+        self.change(second) { $0.clock($1.wall, $2, into: &$3) }
     }
 
     mutating func pass(_ second: Int64) { self.change(second) { $0.pass(to: $1, $2, into: &$3) } }
@@ -527,6 +527,41 @@ struct TaskBoard {
         _ = board.take()
         board.pass(5_060)
         #expect(board.take() == ["launch A tidy0", "run A tidy0 #2"])
+    }
+
+    /// What was submitted while the clock was ahead waits no longer from when that is put right than it was to wait at all.
+    @Test func nothingWaitsUntilAClockThatWasSetBackHasCaughtUp() {
+        var board = TaskBoard()
+        let owner = board.owner()
+        _ = board.refresh("sync", 9_000)
+        _ = board.submit(TaskRequest("tidy0", .processing, delay: .seconds(20)), 9_000)
+        _ = board.submit(TaskRequest("tidy1", .processing, earliest: sec(8_000)), 9_000)
+        _ = board.submit(TaskRequest("tidy2", .processing, earliest: sec(9_500)), 9_000)
+        #expect(board.tasks[owner]?.pending.map(\.request.earliest) == [9_900, 9_020, 9_000, 9_500].map(sec))
+        let before = board.effects.count
+        board.clock(5_000)
+        #expect(board.tasks[owner]?.pending.map(\.request.earliest) == [5_900, 5_020, 8_000, 9_500].map(sec))
+        // The disk has it, too.
+        let kept = board.effects.dropFirst(before).compactMap {
+            if case .keep(let record) = $0 { record.request.earliest } else { nil }
+        }
+        #expect(kept == [5_900, 5_020, 8_000].map(sec))
+        // From then on it is as always.
+        board.clock(5_010)
+        #expect(board.next == 5_020)
+        _ = board.take()
+        board.pass(5_020)
+        #expect(board.take() == ["launch A tidy0", "run A tidy0 #1"])
+    }
+
+    /// One that was begun by then is begun again when its pause is over.
+    @Test func whatIsUnderWayDoesNotWaitForTheClockEither() {
+        var board = TaskBoard()
+        _ = board.submit(TaskRequest("tidy0", .processing), 9_000)
+        board.pass(9_000)
+        board.clock(5_000)
+        board.failed(5_000)
+        #expect(board.next == 5_001)
     }
 
     @Test func whoCannotBeStartedIsWaitedForAndTriesNothing() {
