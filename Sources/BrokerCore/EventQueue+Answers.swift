@@ -101,17 +101,24 @@ extension EventQueue {
         self.pump(at: now, room: room, &actions)
     }
 
-    /// An event has gone out. With that it ends, if its app was to be launched for it, and nobody has to acknowledge it.
+    /// An event has gone out. With that one is over that nobody has to acknowledge: it needs no disk any more, and ends, if its app was
+    /// to be launched for it.
     package mutating func went(_ event: Event, _ actions: inout [QueueAction]) {
-        guard let index = self.outgoing.going.firstIndex(where: { $0.sequence == event.sequence }) else { return }
-        self.outgoing.going.remove(at: index)
-        actions.append(.ended(event, .sent))
+        guard let index = self.outgoing.going.firstIndex(where: { $0.event.sequence == event.sequence }) else { return }
+        let gone = self.outgoing.going.remove(at: index)
+        Self.finish(going: gone, .sent, &actions)
+    }
+
+    private static func finish(going gone: KeptEvent, _ end: EventEnd, _ actions: inout [QueueAction]) {
+        if gone.isStored { actions.append(.forget(gone.event)) }
+        if gone.isLaunching { actions.append(.ended(gone.event, end)) }
     }
 
     /// An event could not be sent. There will be word when it can.
     package mutating func takeBack(_ event: Event, at now: Timestamp, _ actions: inout [QueueAction]) {
         self.hold()
-        self.outgoing.going.removeAll { $0.sequence == event.sequence }
+        let isStored = self.outgoing.going.contains { $0.event.sequence == event.sequence && $0.isStored }
+        self.outgoing.going.removeAll { $0.event.sequence == event.sequence }
         if let index = self.unacknowledged.firstIndex(where: { $0.event.sequence == event.sequence }) {
             // The app has left since, and is called for it by now.
             if self.unacknowledged[index].isCalled { return self.unacknowledged[index].comesBack() }
@@ -125,10 +132,12 @@ extension EventQueue {
         var kept = KeptEvent(event)
         // It may have been sent before a restart.
         kept.attempts = event.isRedelivered ? 1 : 0
+        kept.isStored = isStored
         // It was on its way when the app left.
         guard self.isSubscribed || event.outlivesClient else { return self.finish(kept, .removed, &actions) }
         self.keep(kept, at: now, &actions)
-        if event.terms.durability == .persistent, self.keeps(event.sequence) { actions.append(.persist(event)) }
+        // Put there once more it would stay when it is over.
+        if !isStored { self.store(event, &actions) }
     }
 
     private mutating func takeBackAgain(_ event: Event) {
@@ -183,7 +192,7 @@ extension EventQueue {
         // Also what was sent, and came back when it was sent again: whoever comes next has not had it.
         self.waiting.updateEach { $0.isAsUnsent() }
         // Nobody was there any more whom it could be sent to.
-        for event in self.outgoing.going { actions.append(.ended(event, .removed)) }
+        for gone in self.outgoing.going { Self.finish(going: gone, .removed, &actions) }
         self.outgoing.going = []
         self.end(.removed, &actions) { !$0.event.outlivesClient }
     }

@@ -118,8 +118,18 @@ package struct EventQueue: Sendable {
         }
         self.keep(KeptEvent(event), at: now, &actions)
         self.pump(at: now, &actions)
-        if event.terms.durability == .persistent, self.keeps(event.sequence) { actions.append(.persist(event)) }
+        self.store(event, &actions)
         return (event, false)
+    }
+
+    /// Has an event outlive the broker, if it is to and is kept here.
+    mutating func store(_ event: Event, _ actions: inout [QueueAction]) {
+        guard event.terms.durability == .persistent, self.keeps(event.sequence) else { return }
+        for index in self.unacknowledged.indices where self.unacknowledged[index].event.sequence == event.sequence {
+            self.unacknowledged[index].isStored = true
+        }
+        self.waiting.updateFirst(where: { $0.event.sequence == event.sequence }) { $0.isStored = true }
+        actions.append(.persist(event))
     }
 
     /// Puts an event where its number belongs, or ends it when there is no room.
@@ -192,9 +202,8 @@ package struct EventQueue: Sendable {
         actions.append(.send(kept.event))
         guard kept.event.wantsAck else {
             self.bytes -= kept.event.bytes
-            if kept.isDurable { actions.append(.forget(kept.event)) }
-            // Its verdict says that it waits, until it went out.
-            if kept.isLaunching { self.outgoing.going.append(kept.event) }
+            // It is on the disk, and its verdict says that it waits, until it went out.
+            if kept.isStored || kept.isLaunching { self.outgoing.going.append(kept) }
             return self.rest()
         }
         kept.goes(as: self.outgoing.next())

@@ -43,6 +43,8 @@ struct KeptEvent: Sendable {
     private var sentSince = 0
     /// It was handed over in a call that has no answer yet: it is neither sent meanwhile nor too old.
     var isCalled = false
+    /// It was to be put on the disk.
+    var isStored = false
     /// When it is sent again, should nobody acknowledge it.
     var due = Timestamp(microseconds: .max)
 
@@ -82,6 +84,7 @@ struct KeptEvent: Sendable {
         self.attempts = 1
         self.earlierAttempts = isRenumbered ? 1 : 0
         self.course.isRestored = true
+        self.isStored = true
     }
 
     /// It goes out, as the sending of this number.
@@ -199,8 +202,8 @@ struct EndedLately: Sendable {
 struct Outgoing: Sendable {
     /// Counts what was sent and is to be acknowledged.
     private var count: UInt64 = 0
-    /// On its way out, after its app was to be launched for it: it has gone, or comes back.
-    var going: [Event] = []
+    /// On its way out, after it was on the disk or its app was to be launched for it: it has gone, or comes back.
+    var going: [KeptEvent] = []
     /// Acknowledged or given up lately, so that an acknowledgement of them is known to be late and not wrong.
     var ended = EndedLately()
 

@@ -203,7 +203,8 @@ struct Post {
     mutating func sent(_ app: AppHandle, _ event: Event, _ actions: inout [BrokerAction]) {
         self.tallies.update(app) { $0?.sent(event) }
         // Of others nothing waits for that.
-        if event.terms.kind == .wake, !event.wantsAck { self.change(app, &actions) { $0.went(event, &$1) } }
+        guard !event.wantsAck, event.terms.kind == .wake || event.terms.durability == .persistent else { return }
+        self.change(app, &actions) { $0.went(event, &$1) }
     }
 
     /// A mark went out.

@@ -330,6 +330,31 @@ import Testing
         #expect(bench.take() == ["forget 1", "1 S5.acknowledged"])
     }
 
+    /// What is sent and comes back was on the disk all the while, and is taken from there once it has gone.
+    @Test func whatComesBackIsOnTheDiskAllTheWhile() {
+        var bench = QueueBench(isSubscribed: false)
+        bench.add(.bestEffort, lifespan: 60_000, kind: .store, .persistent)
+        bench.add(.bestEffort, lifespan: 60_000, kind: .store, .persistent)
+        #expect(bench.take() == ["persist 1", "persist 2"])
+        bench.room = QueueBench.bytes
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["send 1", "forget 1"])
+        bench.read()
+        #expect(bench.take() == ["send 2", "caught up 2", "forget 2"])
+    }
+
+    /// What went at once and comes back was on no disk, and is put there.
+    @Test func whatComesBackIsPutOnTheDiskOnce() {
+        var bench = QueueBench()
+        bench.room = 0
+        bench.add(.bestEffort, lifespan: 60_000, kind: .store, .persistent)
+        #expect(bench.take() == ["persist 1"])
+        bench.read(QueueBench.bytes - 1)
+        #expect(bench.take() == [])
+        bench.read()
+        #expect(bench.take() == ["send 1", "forget 1"])
+    }
+
     @Test func whatIsRestoredMayHaveCome() {
         var bench = QueueBench()
         bench.add(.ack, lifespan: 60_000, kind: .store, .persistent)

@@ -38,7 +38,9 @@ import Testing
         _ = bench.take()
         try bench.core.register(self.client, Self.app, AppEntrance(), user: user, at: bench.now, &bench.actions)
         _ = try bench.core.subscribe(self.client, since: nil, at: bench.now, &bench.actions)
-        return bench.events.map(\.1.sequence)
+        let events = bench.events
+        for (client, event) in events { bench.core.sent(client, event, &bench.actions) }
+        return events.map(\.1.sequence)
     }
 
     private func detectors(_ bench: Bench) -> [String] {

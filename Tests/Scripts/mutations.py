@@ -15,8 +15,8 @@ MUTATIONS = [
     (
         "omitted-persist",
         "Sources/BrokerCore/EventQueue.swift",
-        "        if event.terms.durability == .persistent, self.keeps(event.sequence) { actions.append(.persist(event)) }\n",
-        "",
+        "        self.store(event, &actions)\n        return (event, false)\n",
+        "        return (event, false)\n",
     ),
     (
         "early-acknowledgement",
