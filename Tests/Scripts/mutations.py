@@ -90,6 +90,15 @@ MUTATIONS = [
         "            _ = event\n",
     ),
     (
+        "nobodys-forgotten-first",
+        "Sources/BrokerCore/Mailboxes.swift",
+        "        for event in queue.durableEvents where event.sequence > last {\n",
+        "        for event in nobodys.durableEvents {\n"
+        "            effects.append(.forget(StoredEvent(app: id, user: nil, event: event)))\n"
+        "        }\n"
+        "        for event in queue.durableEvents where event.sequence > last {\n",
+    ),
+    (
         "task-before-the-disk",
         "Sources/Background/AppTasks.swift",
         "current.stage == .keeping, current.record.revision == revision else { return }",

@@ -486,7 +486,9 @@ struct EventWatch {
         self.counts.restored += events.count
         let known = numbered.union(self.records.values.compactMap(\.box))
         var taken: [Box: Set<UInt64>] = [:]
-        for stored in events {
+        // What is there as nobody's and as somebody's is his.
+        let owned = Set(events.lazy.filter { $0.user != nil }.map { Key($0.app, $0.event) })
+        for stored in events where stored.user != nil || !owned.contains(Key(stored.app, stored.event)) {
             var box = Box(app: stored.app, user: stored.user)
             if stored.user == nil, let other = here.first(where: { $0.app == stored.app }) { box = other }
             // What two brokers gave the same number gets another.

@@ -16,12 +16,19 @@ extension Life {
         let begin = Self.beginOfReader(&other)
         // And what is registered for good.
         var third = SeededRandom(seed: seed ^ 0x6475_7261_626c)
+        // And when the broker is killed between two changes that go to the disk.
+        var fourth = SeededRandom(seed: seed ^ 0x6375_74)
         var others = begin.count
         steps += begin
         while steps.count < length + others {
             steps += Self.next(habits, &random)
             if third.chance(0.02) {
                 let more = Self.lasting(&third)
+                others += more.count
+                steps += more
+            }
+            if fourth.chance(0.006) {
+                let more = Self.cutting(&fourth)
                 others += more.count
                 steps += more
             }
@@ -134,6 +141,19 @@ extension Life {
         case 6: return [Step(.file, 1, 0), Step(.pass, 100), Step(.file, 1, Int.random(in: 1...2, using: &random))]
         default: return [Step(.last, client, Int.random(in: 0...2, using: &random))]
         }
+    }
+
+    /// The broker is killed between two changes; half of the time when somebody comes for what was nobody's.
+    private static func cutting(_ random: inout SeededRandom) -> [Step] {
+        let cut = Step(.cut, Int.random(in: 1...6, using: &random))
+        let client = Setup.firstLaunched + Int.random(in: 0...1, using: &random)
+        guard random.chance(0.5) else { return [cut] }
+        let both = Setup.firstLaunched...Setup.firstLaunched + 1
+        let go = both.flatMap { [Step(.quit, $0), Step(.hear, $0, 100)] }
+        let anew = [Step(.disk, 0), Step(.kill), Step(.begin), Step(.news)]
+        let motion = [Step(.shake, 40, 2), Step(.pass, 500), Step(.shake, 45, 2), Step(.pass, 500)]
+        let keep = [Step(.write), Step(.news)]
+        return go + anew + motion + keep + [cut, Step(.start, client), Step(.hear, client, 100)] + keep
     }
 
     /// What hardly ever comes about by itself: one thing behind the other, each at its time.

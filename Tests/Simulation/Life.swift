@@ -49,6 +49,8 @@ package struct Step: Equatable, Sendable {
         case kill
         /// It is killed when the disk has all (0), nothing (1) or the first transaction (2), and before it hears of it.
         case tear
+        /// It is killed when it has handed so many more changes of what is due to the disk, which has them, and begins anew.
+        case cut
         case begin
         case policy
         // Launches.

@@ -24,9 +24,11 @@ struct SimulatedDisk {
 
     /// What is due, for each app in the order of its numbers.
     var due: [DueEvent] {
-        self.rows.values.sorted {
-            ($0.app, $0.content.sequence, $0.content.epoch) < ($1.app, $1.content.sequence, $1.content.epoch)
+        // One may be there twice: as nobody's and as somebody's.
+        func place(_ event: DueEvent) -> (AppID, UInt64, UInt64, Int64) {
+            (event.app, event.content.sequence, event.content.epoch, event.user.map { Int64($0) } ?? -1)
         }
+        return self.rows.values.sorted { place($0) < place($1) }
     }
 
     mutating func commit(_ changes: DueChanges) {
@@ -81,6 +83,10 @@ struct SimulatedStore {
     }
 
     private var waiting = WaitingDue()
+    /// After so many more changes of what is due the broker is killed; `nil`: it is not.
+    private var changesLeft: Int?
+    /// What waited when it was.
+    private var lastWaiting: WaitingDue?
     private var taken = DueChanges()
     private var tasks = TaskChanges()
     private var takenTasks = TaskChanges()
@@ -138,8 +144,34 @@ struct SimulatedStore {
         self.news.append(.epochs(disk.reserve(Self.epochs, from: floor)))
     }
 
-    mutating func keep(_ event: DueEvent, again: Bool = false) { self.waiting.add(event, isKnown: again) }
-    mutating func forget(_ event: DueEvent) { self.waiting.remove(event) }
+    mutating func keep(_ event: DueEvent, again: Bool = false) {
+        self.waiting.add(event, isKnown: again)
+        self.handsOver()
+    }
+
+    mutating func forget(_ event: DueEvent) {
+        self.waiting.remove(event)
+        self.handsOver()
+    }
+
+    // MARK: Killed between two changes
+
+    /// Has the broker be killed when it has handed over so many more changes of what is due.
+    mutating func cut(after changes: Int) { self.changesLeft = max(1, changes) }
+
+    private mutating func handsOver() {
+        guard let left = self.changesLeft else { return }
+        self.changesLeft = left > 1 ? left - 1 : nil
+        if left == 1 { self.lastWaiting = self.waiting }
+    }
+
+    /// Whether it was killed since. Then the disk has what had been handed over by that time.
+    mutating func isCut(on disk: inout SimulatedDisk) -> Bool {
+        guard let last = self.lastWaiting else { return false }
+        self.waiting = last
+        _ = self.work(on: &disk)
+        return true
+    }
 
     // MARK: Tasks
 

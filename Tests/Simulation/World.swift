@@ -161,6 +161,7 @@ struct World {
         case .tear:
             if step.a == 0 { self.write() } else { _ = self.process?.store.work(on: &self.disk, upTo: step.a - 1) }
             self.kill()
+        case .cut: self.process?.store.cut(after: step.a)
         case .begin: self.begin()
         case .last: self.last(client, step.b)
         case .policy: self.setPolicy(step.a)
@@ -180,6 +181,11 @@ struct World {
             self.device = step.a
             self.tellDevice()
         default: break
+        }
+        // What it did beyond that in this step it may have done before: nobody but the disk tells the order.
+        if self.process?.store.isCut(on: &self.disk) == true {
+            self.kill()
+            self.begin()
         }
         self.check()
     }
