@@ -228,10 +228,14 @@ package struct Arbiter: Sendable {
                 self.setLaunched(launch, until: self.arrivalTime + launch.timeout, into: &actions)
             case .ended(let launch, let result, _):
                 self.setLaunched(launch, until: nil, into: &actions)
-                guard case .failed = result else { break }
-                self.apps.leaveAlone(launch)
-                self.contests.handOn(from: launch, self.apps, into: &actions)
-                self.carry()
+                switch result {
+                case .done, .needless: break
+                case .postponed: self.apps.leaveAlone(launch)
+                case .failed:
+                    self.apps.leaveAlone(launch)
+                    self.contests.handOn(from: launch, self.apps, into: &actions)
+                    self.carry()
+                }
             case .gaveUp: break
             }
         }

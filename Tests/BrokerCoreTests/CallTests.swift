@@ -236,6 +236,20 @@ import Testing
         #expect(!bench.take().contains { if case .launch = $0 { true } else { false } })
     }
 
+    /// The same when nobody could be asked to call it: it has seen nothing of that.
+    @Test func whoCameByItselfIsSentWhatItsCallWasPostponedFor() throws {
+        var (bench, app, launch) = try self.waking(.ack)
+        try bench.core.register(app, AppID("org.example.A"), AppEntrance(), user: 7, at: bench.now, &bench.actions)
+        _ = try bench.subscribe(app)
+        _ = bench.take()
+        try bench.core.apply(.postponed(launch), at: bench.now, &bench.actions)
+        #expect(bench.events.map(\.1.sequence) == [1] && bench.events.map(\.1.isRedelivered) == [false])
+        #expect(bench.core.arbiter.launches.waiting == 0)
+        _ = bench.take()
+        bench.tick(after: 2)
+        #expect(!bench.take().contains { if case .launch = $0 { true } else { false } })
+    }
+
     /// It ends when it has gone out, and not when it was about to.
     @Test func whatComesBackHasNotEnded() throws {
         var (bench, app, launch) = try self.waking(.bestEffort)

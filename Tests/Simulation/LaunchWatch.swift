@@ -105,7 +105,7 @@ struct LaunchWatch {
         switch result {
         case .needless: self.find("launch \(launch.number) of \(launch.app) was called, and is called off")
         case .postponed:
-            let failures = self.rests[name]?.failures ?? 0
+            let failures = self.failures(of: name, at: flight.begun)
             self.rests[name] = Rest(failures: failures, notBefore: now + Launches.firstBackOff)
         case .done:
             self.counts.done += 1
@@ -115,14 +115,17 @@ struct LaunchWatch {
             if failure == .silent, now < flight.begun + launch.timeout {
                 self.find("\(launch.app) had not all its time, and is said to be silent")
             }
-            let old = self.rests[name]
-            // Older failures may be forgotten when it has been left alone for so long.
-            let isRecent = old.map { flight.begun < $0.notBefore + Launches.longestBackOff } ?? false
-            let failures = isRecent ? (old?.failures ?? 0) + 1 : 1
+            let failures = self.failures(of: name, at: flight.begun) + 1
             let pause = min(
                 Launches.longestBackOff.microseconds, Launches.firstBackOff.microseconds << Int64(min(failures - 1, 6)))
             self.rests[name] = Rest(failures: failures, notBefore: now + TimeSpan(microseconds: pause))
         }
+    }
+
+    /// How often it had failed in a row. Older failures may be forgotten when it has been left alone for so long.
+    private func failures(of name: Name, at begun: Timestamp) -> Int {
+        guard let rest = self.rests[name], begun < rest.notBefore + Launches.longestBackOff else { return 0 }
+        return rest.failures
     }
 
     /// Time passed, and the broker has had its turn.

@@ -16,7 +16,7 @@ extension Life {
         let begin = Self.beginOfReader(&other)
         // And what is registered for good.
         var third = SeededRandom(seed: seed ^ 0x6475_7261_626c)
-        // And when the broker is killed between two changes that go to the disk.
+        // And when the broker is killed between two changes that go to the disk, or is without a bus.
         var fourth = SeededRandom(seed: seed ^ 0x6375_74)
         var others = begin.count
         steps += begin
@@ -28,7 +28,7 @@ extension Life {
                 steps += more
             }
             if fourth.chance(0.006) {
-                let more = Self.cutting(&fourth)
+                let more = fourth.chance(0.3) ? Self.withoutBus(&fourth) : Self.cutting(&fourth)
                 others += more.count
                 steps += more
             }
@@ -141,6 +141,14 @@ extension Life {
         case 6: return [Step(.file, 1, 0), Step(.pass, 100), Step(.file, 1, Int.random(in: 1...2, using: &random))]
         default: return [Step(.last, client, Int.random(in: 0...2, using: &random))]
         }
+    }
+
+    /// Nobody can be asked for a program, for a while.
+    private static func withoutBus(_ random: inout SeededRandom) -> [Step] {
+        let client = Int.random(in: Setup.firstLaunched..<Setup.clients, using: &random)
+        let wait = Step(.pass, Int.random(in: 0...2_500, using: &random))
+        let rise = Step(.rise, client)
+        return [Step(.program, client, 4), rise, wait, rise, wait, Step(.program, client, 0), rise]
     }
 
     /// The broker is killed between two changes; half of the time when somebody comes for what was nobody's.

@@ -56,7 +56,8 @@ package struct Step: Equatable, Sendable {
         // Launches.
         /// There is such a version of an app file; 0: there is none.
         case file
-        /// What a client's program does that is started: it comes up (0), is not known (1), dies (2) or hangs (3).
+        /// What a client's program does that is started: it comes up (0), is not known (1), dies (2) or hangs (3); or there is
+        /// no bus to ask for it (4).
         case program
         /// What was to be started for a client does what it does.
         case rise

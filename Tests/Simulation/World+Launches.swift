@@ -130,6 +130,7 @@ extension World {
         switch self.clients[client].program {
         case 1: self.input(.failed(start.launch, .unknown))
         case 2: self.input(.failed(start.launch, .notStarted))
+        case 4: self.input(.postponed(start.launch))
         // It runs, and never takes its name.
         case 3: break
         default:

@@ -347,7 +347,8 @@ struct Apps: Sendable {
         return effects
     }
 
-    /// A launch failed: an app that has come by itself meanwhile, and can receive, is sent what there is, and not called again.
+    /// A launch failed, or was put off: an app that has come by itself meanwhile, and can receive, is sent what there is, and not
+    /// called again.
     mutating func leaveAlone(_ launch: Launch) {
         for app in self.handles(of: launch.app, launch.user) {
             guard let entry = self[app], entry.facts.state.canReceive else { continue }
