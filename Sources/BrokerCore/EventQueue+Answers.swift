@@ -101,24 +101,15 @@ extension EventQueue {
         self.pump(at: now, room: room, &actions)
     }
 
-    /// An event has gone out. With that one is over that nobody has to acknowledge: it needs no disk any more, and ends, if its app was
-    /// to be launched for it.
+    /// An event has gone out. With that it is over, if nobody has to acknowledge it.
     package mutating func went(_ event: Event, _ actions: inout [QueueAction]) {
-        guard let index = self.outgoing.going.firstIndex(where: { $0.event.sequence == event.sequence }) else { return }
-        let gone = self.outgoing.going.remove(at: index)
-        Self.finish(going: gone, .sent, &actions)
-    }
-
-    private static func finish(going gone: KeptEvent, _ end: EventEnd, _ actions: inout [QueueAction]) {
-        if gone.isStored { actions.append(.forget(gone.event)) }
-        if gone.isLaunching { actions.append(.ended(gone.event, end)) }
+        self.outgoing.take(event.sequence)?.isGone(.sent, &actions)
     }
 
     /// An event could not be sent. There will be word when it can.
     package mutating func takeBack(_ event: Event, at now: Timestamp, _ actions: inout [QueueAction]) {
         self.hold()
-        let isStored = self.outgoing.going.contains { $0.event.sequence == event.sequence && $0.isStored }
-        self.outgoing.going.removeAll { $0.event.sequence == event.sequence }
+        let isStored = self.outgoing.take(event.sequence)?.isStored ?? false
         if let index = self.unacknowledged.firstIndex(where: { $0.event.sequence == event.sequence }) {
             // The app has left since, and is called for it by now.
             if self.unacknowledged[index].isCalled { return self.unacknowledged[index].comesBack() }
@@ -192,8 +183,7 @@ extension EventQueue {
         // Also what was sent, and came back when it was sent again: whoever comes next has not had it.
         self.waiting.updateEach { $0.isAsUnsent() }
         // Nobody was there any more whom it could be sent to.
-        for gone in self.outgoing.going { Self.finish(going: gone, .removed, &actions) }
-        self.outgoing.going = []
+        for gone in self.outgoing.takeAll() { gone.isGone(.removed, &actions) }
         self.end(.removed, &actions) { !$0.event.outlivesClient }
     }
 

@@ -61,13 +61,14 @@ extension EventQueue {
         self.takeBackCall(isUnseen: failure == .unknown || failure == .notStarted)
         // Nobody is tried again who cannot be started.
         if failure == .unknown { self.end(.launchFailed, &actions, where: \.isLaunching) }
-        self.lookLater(at: now)
+        // It may have come by itself meanwhile. Whether it can be sent anything, or told, is known when all is decided.
+        if !self.isIdle { self.expect(now) }
     }
 
     /// Nobody could be asked to call the app, which says nothing of it. What was handed over waits as if it had not been.
     package mutating func callPostponed(at now: Timestamp) {
         self.takeBackCall(isUnseen: true)
-        self.lookLater(at: now)
+        if !self.isIdle { self.expect(now) }
     }
 
     private mutating func takeBackCall(isUnseen: Bool) {
@@ -80,10 +81,5 @@ extension EventQueue {
             self.expect(kept.event.ends)
         }
         self.unacknowledged.removeAll(where: \.isCalled)
-    }
-
-    /// The app may have come by itself meanwhile. Whether it can be sent anything, or told, is known when all is decided.
-    private mutating func lookLater(at now: Timestamp) {
-        if !self.isIdle { self.expect(now) }
     }
 }

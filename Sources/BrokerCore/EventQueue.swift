@@ -125,9 +125,7 @@ package struct EventQueue: Sendable {
     /// Has an event outlive the broker, if it is to and is kept here.
     mutating func store(_ event: Event, _ actions: inout [QueueAction]) {
         guard event.terms.durability == .persistent, self.keeps(event.sequence) else { return }
-        for index in self.unacknowledged.indices where self.unacknowledged[index].event.sequence == event.sequence {
-            self.unacknowledged[index].isStored = true
-        }
+        // Of what is to be acknowledged nobody asks.
         self.waiting.updateFirst(where: { $0.event.sequence == event.sequence }) { $0.isStored = true }
         actions.append(.persist(event))
     }
@@ -203,7 +201,7 @@ package struct EventQueue: Sendable {
         guard kept.event.wantsAck else {
             self.bytes -= kept.event.bytes
             // It is on the disk, and its verdict says that it waits, until it went out.
-            if kept.isStored || kept.isLaunching { self.outgoing.going.append(kept) }
+            if kept.isStored || kept.isLaunching { self.outgoing.add(kept) }
             return self.rest()
         }
         kept.goes(as: self.outgoing.next())

@@ -43,7 +43,7 @@ struct KeptEvent: Sendable {
     private var sentSince = 0
     /// It was handed over in a call that has no answer yet: it is neither sent meanwhile nor too old.
     var isCalled = false
-    /// It was to be put on the disk.
+    /// Of what need not be acknowledged: it was to be put on the disk.
     var isStored = false
     /// When it is sent again, should nobody acknowledge it.
     var due = Timestamp(microseconds: .max)
@@ -92,6 +92,12 @@ struct KeptEvent: Sendable {
         self.attempts += 1
         self.sentSince += 1
         self.course.order = self.course.order ?? order
+    }
+
+    /// It was on its way out, need not be acknowledged, and is over with that.
+    func isGone(_ end: EventEnd, _ actions: inout [QueueAction]) {
+        if self.isStored { actions.append(.forget(self.event)) }
+        if self.isLaunching { actions.append(.ended(self.event, end)) }
     }
 
     /// It came back.
@@ -203,7 +209,7 @@ struct Outgoing: Sendable {
     /// Counts what was sent and is to be acknowledged.
     private var count: UInt64 = 0
     /// On its way out, after it was on the disk or its app was to be launched for it: it has gone, or comes back.
-    var going: [KeptEvent] = []
+    private var going: [KeptEvent] = []
     /// Acknowledged or given up lately, so that an acknowledgement of them is known to be late and not wrong.
     var ended = EndedLately()
 
@@ -211,6 +217,20 @@ struct Outgoing: Sendable {
     mutating func next() -> UInt64 {
         self.count &+= 1
         return self.count
+    }
+
+    mutating func add(_ kept: KeptEvent) { self.going.append(kept) }
+
+    /// It has gone, or comes back. Returns what is known of it, if something waits for that.
+    mutating func take(_ sequence: UInt64) -> KeptEvent? {
+        guard let index = self.going.firstIndex(where: { $0.event.sequence == sequence }) else { return nil }
+        return self.going.remove(at: index)
+    }
+
+    /// Nobody is there any more to whom any of it could go.
+    mutating func takeAll() -> [KeptEvent] {
+        defer { self.going = [] }
+        return self.going
     }
 }
 

@@ -207,7 +207,8 @@ import Testing
         }
     }
 
-    /// The disk may be told of any part of what follows when the broker is killed: nothing is lost with that, and nothing comes twice.
+    /// The disk may be told of any part of what follows when the broker is killed: nothing is lost with that, and nothing comes
+    /// twice.
     @Test func whatBecomesSomebodysIsAlwaysOnTheDiskAndComesOnce() throws {
         var bench = try self.bench(.store, [Self.one], .persistent)
         bench.feed([2.5, 0, 2.6, 0, 2.7])

@@ -220,7 +220,8 @@ import Testing
         #expect(try self.pass(&bench, 0) == ["org.example.A0 failed"])
     }
 
-    /// Without a bus nobody can be asked to start an app, however long that is: its task waits with its attempts, and as it is on the disk.
+    /// Without a bus nobody can be asked to start an app, however long that is: its task waits with its attempts, and as it is on
+    /// the disk.
     @Test func withoutABusItIsWaitedForAndNothingIsTried() throws {
         var bench = try self.absent(1)
         bench.now = bench.now + .seconds(6)
