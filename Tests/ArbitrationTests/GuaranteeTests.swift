@@ -157,7 +157,11 @@ import Randomness
         switch contest.mode {
         // Without sessions nobody is in the way.
         case .broadcast, .mixable: if served.count < verdicts.count { problems.append("somebody did not get it") }
-        case .exclusive: if served.map(\.id) != [contest.winner] { problems.append("not the winner alone") }
+        case .exclusive:
+            // Whoever cannot be launched either is passed over with the winner.
+            let others = served.filter { $0.id != contest.winner && $0.reason != .launchFailed }
+            let isWinnerServed = served.contains { $0.id == contest.winner }
+            if !others.isEmpty || !isWinnerServed { problems.append("not the winner alone") }
         case .ordered: if verdicts.count(where: { $0.reason == .taken }) > 1 { problems.append("taken twice") }
         }
         return problems

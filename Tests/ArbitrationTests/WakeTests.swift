@@ -215,6 +215,45 @@ import Testing
         #expect(lab.takeLaunches() == [])
     }
 
+    /// However many rest, each has one verdict, and what they do not get is one other's.
+    @Test(arguments: [["Z"], []])
+    func allWhoAreKnownNotToComeArePassedOverTogether(_ alive: [String]) {
+        let dead = (100..<164).map { "A\($0)" }
+        var lab = self.rivals(dead: dead, alive: alive, lifespan: .milliseconds(300), window: .milliseconds(100))
+        for name in dead {
+            lab.take(.launch(LaunchRequest(AppID(name), .push, ends: ms(300))))
+            // Until 1000 it is left alone.
+            self.fail(&lab, name, at: 0)
+        }
+        lab.pass(to: 350)
+        _ = (lab.take(), lab.takeLaunches())
+        lab.hit((dead + alive).map { $0.lowercased() }, at: 400)
+        lab.pass(to: 500)
+        let passedOver = dead.map { "1 \($0) S5.launch-failed" }
+        let handedOn = alive.isEmpty ? [] : ["1 Z S4.outranked", "2 deliver Z z", "2 Z S5.sent"]
+        #expect(lab.take() == passedOver + handedOn)
+        #expect(lab.takeLaunches() == [])
+        let explained = lab.verdicts.first { $0.id.name == dead[1] }.map { Explanation($0).description } ?? ""
+        #expect(explained.contains("\(dead[0]), who is first, could not be launched either"))
+    }
+
+    /// What a launch failed for stays with its app where nobody could be launched in its place.
+    @Test func whoIsKnownNotToComeIsNotNext() {
+        var lab = self.rivals(dead: ["A", "B"], alive: [], lifespan: .milliseconds(1_500))
+        lab.take(.launch(LaunchRequest(AppID("B"), .push, ends: ms(5_000))))
+        self.fail(&lab, "B", at: 100)
+        lab.pass(to: 1_100)
+        // Until 3100 it is left alone.
+        self.fail(&lab, "B", at: 1_100)
+        _ = (lab.take(), lab.takeLaunches())
+        lab.hit(["a", "b"], at: 1_200)
+        #expect(lab.take() == ["1 deliver A a wake", "1 A S5.woken", "1 B S4.outranked"])
+        self.fail(&lab, "A", at: 1_300)
+        lab.pass(to: 2_300)
+        #expect(lab.take() == [])
+        #expect(lab.takeLaunches() == ["start A shake", "not-started A again 2300", "start A shake"])
+    }
+
     /// While the window is open its rest may end.
     @Test func aGroupDoesNotDecideEarlyWhileTheBestOneRests() {
         var terms = terms(.wake)

@@ -389,17 +389,17 @@ struct Contests: Sendable {
         let promised = self.promised(to: best.app, apps[best.app], outside: group)
         let reason = self.deliveries.deliverAll(best, errand, promised: promised, apps, into: &actions)
         self.groups[group].give(decision, reason)
-        actions.reserveCapacity(actions.count + episode.candidates.count)
         for index in episode.candidates.indices {
             let isWinner = index == decision.winner
             let candidate = episode.candidates[index]
+            let loss = self.deliveries.loss(of: candidate, to: reason, at: self.arrivalTime, apps)
             let verdict = self.rules.verdict(
-                candidate, isWinner ? reason : .outranked, apps.id(of: candidate.app), epoch: episode.epoch,
+                candidate, isWinner ? reason : loss, apps.id(of: candidate.app), epoch: episode.epoch,
                 generation: episode.generation, decision.contest,
                 decidedBy: (isWinner ? decision.next : index).map { decision.key(over: $0) })
             actions.append(.verdict(verdict))
         }
-        // Who is known not to come keeps it from nobody.
+        // Who is known not to come keeps it from nobody. An heir can come, so that this is not done twice.
         if reason == .launchFailed {
             self.replaceOwner(of: group, apps, into: &actions)
             self.groups.sweep()

@@ -158,19 +158,32 @@ struct Deliveries: Sendable {
         return answerBy.map { min($0, ends) } ?? ends
     }
 
+    /// Whether an app would have to be launched for a hit, and cannot be as things are.
+    private static func isRefused(
+        _ held: HeldHit, _ app: AppEntry, at arrival: Timestamp, answerBy: Timestamp? = nil, _ apps: Apps
+    ) -> Bool {
+        guard !app.facts.state.canReceive, held.rule.terms.kind == .wake, !app.id.isAnonymous else { return false }
+        return !apps.launches.canLaunch(app.id, of: app.user, before: Self.launchEnds(held, arrival, answerBy))
+    }
+
     /// Whether a candidate would have to be launched, and cannot be as things are.
     ///
     /// - Parameter answerBy: Until when it would have to answer, where it is asked to.
     func isResting(_ candidate: Candidate, at arrival: Timestamp, answerBy: Timestamp?, _ apps: Apps) -> Bool {
         guard let app = apps[candidate.app], !app.facts.state.canReceive else { return false }
-        for held in candidate.hits where held.rule.terms.kind == .wake {
-            let ends = Self.launchEnds(held, arrival, answerBy)
-            if !apps.launches.canLaunch(app.id, of: app.user, before: ends) { return true }
-        }
-        return false
+        return candidate.hits.contains { Self.isRefused($0, app, at: arrival, answerBy: answerBy, apps) }
     }
 
-    /// What a candidate that had lost can have of its hits, while they are fresh and as far as what it is given goes.
+    /// What a candidate comes to that another was put before, whose event comes to `reason`. Where that one cannot be launched,
+    /// whoever cannot be either is not next, whatever its rank.
+    func loss(of candidate: Candidate, to reason: Reason, at arrival: Timestamp, _ apps: Apps) -> Reason {
+        guard reason == .launchFailed, let app = apps[candidate.app] else { return .outranked }
+        let isRefused = candidate.hits.allSatisfy { Self.isRefused($0, app, at: arrival, apps) }
+        return isRefused ? .launchFailed : .outranked
+    }
+
+    /// What a candidate that had lost can have of its hits, while they are fresh, as far as what it is given goes and it can be
+    /// launched.
     ///
     /// - Parameter promised: What the app may get besides, which waits for a decision.
     func heir(
@@ -182,6 +195,7 @@ struct Deliveries: Sendable {
             let terms = held.rule.terms
             var seen = LimitsSeen()
             return isPossible(held) && terms.reach(app.facts.state) && arrival - held.arrival < terms.lifespan
+                && !Self.isRefused(held, app, at: arrival, apps)
                 && self.limit(candidate.app, app, terms, promised: promised, at: held.hit.time, &seen) == nil
         }
         if hits.isEmpty { return nil }

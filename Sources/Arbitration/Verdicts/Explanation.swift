@@ -163,6 +163,8 @@ package struct Explanation: Equatable, Sendable {
         case .late: return "\(text); \(winner) had it before this app's detector fired"
         case .consumed: return "\(text); \(verdict.takenBy.map(Self.shown) ?? "somebody") consumed it"
         case .budget: return "\(text); the time for the order was up"
+        case .launchFailed where contest.mode == .exclusive:
+            return "\(text); \(winner), who is first, could not be launched either"
         default: break
         }
         guard let own = verdict.rank, let other = contest.winnerRank, let key = verdict.decidedBy else {
