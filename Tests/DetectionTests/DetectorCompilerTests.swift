@@ -85,4 +85,28 @@ import Testing
             (error as? DetectorProblem)?.description == message
         }
     }
+
+    /// Equal conditions are looked up by their hashes: where many had one, each would be compared with all others.
+    @Test func conditionsThatDifferInOneNumberHaveHashesOfTheirOwn() throws {
+        let hashes = try (0..<1_000).map { step in
+            try self.compile(["preset": .text("shake"), "within": .count(UInt64(100_000 + step))])
+                .condition.formula.hashValue
+        }
+        #expect(Set(hashes).count == hashes.count)
+        let node = FormulaNode(operation: .shake)
+        let operands: [WritableKeyPath<FormulaNode, Int32>] = [\.a, \.b, \.c, \.d]
+        let constants: [WritableKeyPath<FormulaNode, Double>] = [\.p, \.q, \.r, \.s, \.t, \.u]
+        var nodes = [node]
+        for path in operands {
+            var other = node
+            other[keyPath: path] = 7
+            nodes.append(other)
+        }
+        for path in constants {
+            var other = node
+            other[keyPath: path] = 7
+            nodes.append(other)
+        }
+        #expect(Set(nodes.map(\.hashValue)).count == nodes.count)
+    }
 }

@@ -127,13 +127,19 @@ struct FormulaNode: Hashable, Sendable {
             && a.gesture == b.gesture
     }
 
+    /// Takes in all that is compared: whoever brings conditions could make many that are alike in the rest.
     func hash(into hasher: inout Hasher) {
         hasher.combine(self.operation)
         hasher.combine(self.a)
         hasher.combine(self.b)
         hasher.combine(self.c)
+        hasher.combine(self.d)
         hasher.combine(self.p.bitPattern)
         hasher.combine(self.q.bitPattern)
+        hasher.combine(self.r.bitPattern)
+        hasher.combine(self.s.bitPattern)
+        hasher.combine(self.t.bitPattern)
+        hasher.combine(self.u.bitPattern)
         if let gesture { hasher.combine(gesture) }
     }
 }
