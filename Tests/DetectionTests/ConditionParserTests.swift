@@ -79,6 +79,29 @@ import Randomness
         }
     }
 
+    /// A vector is three channels one behind the other, of whatever names others end a sensor's channels with.
+    @Test(
+        arguments: [
+            (["a_x"], false), (["a_x", "a_y"], false), (["a_x", "a_y", "b_z"], false), (["a_x", "a_z", "a_y"], false),
+            (["b", "a_x", "a_y", "a_z"], true),
+        ] as [([String], Bool)])
+    func aVectorHasThreeChannels(_ channels: [String], _ isVector: Bool) throws {
+        let sensor = SensorDescription(
+            name: "thing", channels: channels, unit: "g", rates: [100], source: "test", isSimulated: true)
+        func request(_ condition: String) -> DetectorRequest {
+            DetectorRequest(name: "d", options: ["when": .text(condition), "sensor": .text("thing")])
+        }
+        _ = try DetectorCompiler.compile(request("a_x > 1g"), for: sensor)
+        var problem: String?
+        do {
+            _ = try DetectorCompiler.compile(request("norm(a) > 1g"), for: sensor)
+        } catch {
+            problem = error.message
+        }
+        let expected = isVector ? nil : "unknown name 'a'; known are \(channels.joined(separator: ", "))"
+        #expect(problem == expected)
+    }
+
     @Test(arguments: HostileConditions.refused)
     func hostileProgramsMeetALimit(_ limit: String, _ text: String) {
         do {

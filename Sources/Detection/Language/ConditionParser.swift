@@ -20,8 +20,16 @@ extension ConditionScope {
 
     /// The names that are vectors.
     var vectors: [String] {
-        let own = self.channels.filter { $0.hasSuffix("_x") }.map { String($0.dropLast(2)) }
+        let named = self.channels.filter { $0.hasSuffix("_x") }.map { String($0.dropLast(2)) }
+        let own = named.filter { self.place(ofVector: $0) != nil }
         return own + (self.hasGravity ? ["gravity", "user"].filter { !own.contains($0) } : [])
+    }
+
+    /// Where the three channels begin that are named after a vector, one behind the other: `gravity_x`, `gravity_y`, `gravity_z`.
+    func place(ofVector name: String) -> Int? {
+        let names = ["\(name)_x", "\(name)_y", "\(name)_z"]
+        guard let first = self.channels.firstIndex(of: names[0]) else { return nil }
+        return self.channels[first...].starts(with: names) ? first : nil
     }
 
     /// What the channels show while the device rests and sees up in a direction.
@@ -362,9 +370,9 @@ struct ConditionParser {
         return symbol == "==" ? truth : self.builder.opposite(truth)
     }
 
-    /// The vector of three channels that are named after it, if there are such: `gravity_x`, `gravity_y`, `gravity_z`.
+    /// The vector of three channels that are named after it, if there are such.
     private mutating func channels(of name: String) throws(ConditionProblem) -> Vector? {
-        guard let first = self.scope.channels.firstIndex(of: "\(name)_x") else { return nil }
+        guard let first = self.scope.place(ofVector: name) else { return nil }
         let kind = self.scope.kind(of: "\(name)_x")
         let x = try self.builder.channel(first, kind).node
         let y = try self.builder.channel(first + 1, kind).node
