@@ -38,12 +38,14 @@ struct DetectorReview {
 
     /// What the condition is while the device rests, on each of its sides and corners.
     private mutating func reviewRest(_ condition: Condition, _ scope: ConditionScope) {
+        let bounds = SteadyState.bounds(of: condition.formula, range: 1, hasGravity: true)
         let settled = Self.directions.map { SteadyState.values(of: condition.formula, channels: scope.atRest($0)) }
 
         for atom in condition.atoms where atom.key.isFinite {
             let node = Int(atom.node)
             let values = settled.map { atom.sign * $0[node] }
-            guard !values.contains(where: \.isNaN), self.isMagnitude(node, condition.formula) else { continue }
+            // What does not tell a direction from its opposite only grows with motion.
+            guard !values.contains(where: \.isNaN), bounds[node].lowerBound >= 0 else { continue }
             let operation = condition.formula.nodes[node].operation
             // What asks for rest, as `held` and `activity == still` do, may be true at rest.
             guard !operation.isTruth, operation != .fraction, operation != .activity else { continue }
@@ -79,12 +81,6 @@ struct DetectorReview {
         for bits in 0..<8 { directions.append((0..<3).map { bits >> $0 & 1 == 1 ? corner : -corner }) }
         return directions
     }()
-
-    /// True for a node that does not tell a direction from its opposite: one that only grows with motion.
-    private func isMagnitude(_ node: Int, _ formula: Formula) -> Bool {
-        let bounds = SteadyState.bounds(of: formula, range: 1, hasGravity: true)
-        return bounds[node].lowerBound >= 0
-    }
 
     private mutating func reviewReach(
         _ condition: Condition, _ detector: CompiledDetector, _ range: Double, hasGravity: Bool
