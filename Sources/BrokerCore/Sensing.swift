@@ -338,12 +338,7 @@ package struct Sensing {
 
     /// Begins anew with what a sensor sees. Its detectors have to be put in again.
     mutating func rebuild(_ sensor: String) {
-        guard let index = self.index(of: sensor) else { return }
-        self.streams[index].engine = DetectionEngine(
-            channels: self.streams[index].channels, range: self.streams[index].description?.range)
-        self.streams[index].engine.mute(until: self.mutedUntil)
-        // What a trace ran ahead with is over.
-        self.streams[index].cutter?.beginAnew()
+        if let index = self.index(of: sensor) { self.streams[index].rebuild(mutedUntil: self.mutedUntil) }
     }
 
     /// Puts a detector into an engine that was made anew.

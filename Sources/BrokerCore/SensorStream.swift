@@ -54,7 +54,20 @@ package struct SensorStream {
         self.cutter = kept.map { ClipCutter($0, channels: channels) }
         self.costs = SensorCosts(limits)
         self.channels = channels
-        self.engine = DetectionEngine(channels: channels, gap: SensorLimits.gap(of: name))
+        self.engine = Self.makeEngine(for: name, channels: channels)
+    }
+
+    /// Makes an engine without detectors.
+    private static func makeEngine(for sensor: String, channels: [String], range: Double? = nil) -> DetectionEngine {
+        DetectionEngine(channels: channels, range: range, gap: SensorLimits.gap(of: sensor))
+    }
+
+    /// Begins anew with what the sensor sees, without detectors.
+    mutating func rebuild(mutedUntil time: Timestamp) {
+        self.engine = Self.makeEngine(for: self.name, channels: self.channels, range: self.description?.range)
+        self.engine.mute(until: time)
+        // What a trace ran ahead with is over.
+        self.cutter?.beginAnew()
     }
 
     /// What those who wait for its detectors have to know.

@@ -320,6 +320,33 @@ import Testing
         }
     }
 
+    /// Fixes come when they come, also behind a trace that ran ahead of the clock.
+    @Test(arguments: [false, true]) func whatFixesSayTogetherIsFound(_ isRebuilt: Bool) throws {
+        let channels = SensorDescription.channels(of: SensorDescription.location)
+        let sensor = SensorDescription(
+            name: SensorDescription.location, channels: channels, unit: "", rates: [1], source: "test",
+            isSimulated: true)
+        var bench = Bench(policy: Policy(otherwise: .allow), sensor: sensor)
+        let app = try bench.register(0, "org.example.App")
+        let options: [String: OptionValue] = [
+            "when": .text("abs(delta(speed)) > 1m/s"), "sensor": .text(SensorDescription.location),
+        ]
+        _ = try bench.add(app, DetectorRequest(name: "one", options: options))
+        func fix(_ bench: inout Bench, _ number: UInt64, ahead: TimeSpan = .zero, speed: Double) {
+            let times = [(bench.now + ahead).microseconds]
+            let row = [46, 14.5, speed, 0, 5]
+            bench.core.samples(
+                sensor.name, first: number, times: times.span, values: row.span, at: bench.now, &bench.actions)
+        }
+        fix(&bench, 0, ahead: isRebuilt ? .seconds(100) : .zero, speed: 0)
+        bench.core.sensorAppeared(sensor, at: bench.now, &bench.actions)
+        bench.now = bench.now + .seconds(2)
+        fix(&bench, 1, speed: 0)
+        bench.now = bench.now + .seconds(2)
+        fix(&bench, 2, speed: 10)
+        #expect(bench.events.map(\.1.content.detector) == ["one"])
+    }
+
     /// The range is the sensor's, known when it appears.
     @Test func motionBeyondTheRangeIsMarked() throws {
         var bench = Bench(sensor: nil)
