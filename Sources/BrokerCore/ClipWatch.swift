@@ -85,8 +85,9 @@ struct ClipWatch {
 
     /// A detector was compiled anew. Returns what was at work beside it, and what is to be instead; `nil`: nothing any more.
     mutating func replace(_ id: DetectorID, by detector: CompiledDetector) -> (old: Beside, new: CompiledDetector?)? {
-        guard let old = self.besides[id] else { return nil }
+        guard id.index < self.roles.count else { return nil }
         self.roles[Int(id.index)]?.detector = detector
+        guard let old = self.besides[id] else { return nil }
         self.roles[Int(old.id.index)]?.detector = detector
         guard let new = NearMiss.detector(beside: detector) else { return self.takeNear(of: id).map { ($0, nil) } }
         self.besides[id]?.detector = new

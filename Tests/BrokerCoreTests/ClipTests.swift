@@ -63,6 +63,26 @@ import Testing
         #expect(bench.core.sensing["accelerometer"]?.engine.paces == 0)
     }
 
+    /// What a detector was compiled to anew is what its clips tell, whether or not something notices its near misses.
+    @Test(arguments: [true, false]) func aClipTellsOfTheDetectorThatIsInForce(_ hasRoom: Bool) throws {
+        let (app, id, near) = (AppHandle(1), DetectorID(3), DetectorID(4))
+        func compiled(_ threshold: Double) throws -> CompiledDetector {
+            try DetectorCompiler.compile(Bench.planar("skip", threshold), for: Bench.sensor)
+        }
+        var watch = ClipWatch(Self.terms, BrokerLimits())
+        watch.enter(app, AppID("org.example.A"), 1_000)
+        let added = try watch.add(compiled(2), id, of: app, 1_000)
+        let beside = try #require(added)
+        if hasRoom { watch.add(ClipWatch.Beside(id: near, detector: beside, payer: 1_000), beside: id) }
+        let isReplaced = try watch.replace(id, by: compiled(3)) != nil
+        #expect(isReplaced == hasRoom)
+        let hit = Hit(detector: id, time: .zero, peak: 4)
+        #expect(watch.moment(of: hit)?.detector.threshold == 3)
+        // Of one that it does not know nothing is kept.
+        let isKnown = try watch.replace(DetectorID(9), by: compiled(3)) != nil
+        #expect(!isKnown)
+    }
+
     /// Policy may say that an app's motion is not to be kept.
     @Test func policyMayForbidIt() throws {
         var settings = AppSettings()
