@@ -39,21 +39,26 @@ package struct LocationTrack: Sendable {
 
     /// The channels of a fix, in their order; `nil` for one that does not follow in time.
     ///
-    /// Speed is then that of the way from the fix before, 0 at the first; the course is that of this way, and stays where
-    /// there is no way.
+    /// Speed is then that of the way from the fix before, 0 at the first, and stays where nothing can be that fast; the course is
+    /// that of this way, and stays where there is no way.
     package mutating func row(for fix: LocationFix) -> [Double]? {
         if let last, fix.time <= last.time { return nil }
         if let last {
             let way = last.position.distance(to: fix.position)
-            self.speed = way / (Double(fix.time.subtractingReportingOverflow(last.time).partialValue) / 1_000_000)
+            self.take(
+                speed: way / (Double(fix.time.subtractingReportingOverflow(last.time).partialValue) / 1_000_000))
             if way >= Self.shortest { self.course = last.position.course(to: fix.position) }
         }
-        if let speed = fix.speed, Self.speeds.contains(speed) { self.speed = speed }
+        if let speed = fix.speed { self.take(speed: speed) }
         if let course = fix.course, (0...360).contains(course) {
             self.course = course == 360 ? 0 : course
         }
         self.last = fix
         let accuracy = fix.accuracy.flatMap { Self.accuracies.contains($0) ? $0 : nil } ?? Self.usualAccuracy
         return [fix.position.latitude, fix.position.longitude, self.speed, self.course, accuracy]
+    }
+
+    private mutating func take(speed: Double) {
+        if Self.speeds.contains(speed) { self.speed = speed }
     }
 }

@@ -92,4 +92,18 @@ import Testing
         let huge = try #require(row(11_500_000, east, speed: 1e308, course: 1e308, accuracy: 1e308))
         #expect(huge[2...] == odd[2...])
     }
+
+    /// Two fixes of almost one time say nothing of the speed between them, as nothing is that fast.
+    @Test func noWayIsFasterThanWhatMayBeTold() throws {
+        var track = LocationTrack()
+        let start = try self.position(10, 20)
+        _ = track.row(for: LocationFix(time: 5_000_000, position: start))
+        let near = start.moved(north: 0, east: 30)
+        let second = track.row(for: LocationFix(time: 8_000_000, position: near))
+        let speed = try #require(second)[2]
+        let far = near.moved(north: 0, east: 3_000)
+        let third = track.row(for: LocationFix(time: 8_000_002, position: far))
+        let kept = try #require(third)[2]
+        #expect(kept == speed && abs(speed - 10) < 0.001)
+    }
 }
