@@ -89,7 +89,7 @@ final class BridgeService {
         self.topics = topics
         self.loop = daemon.loop
         self.log = daemon.log
-        self.app = BrokerApp(configuration.detectors, on: daemon.bus, log: daemon.log)
+        self.app = BrokerApp(configuration.detectors, on: daemon.bus, daemon.loop, log: daemon.log)
         self.journal = JournalLink(places.journal, on: daemon.loop, log: daemon.log)
         self.server = ServerLink(on: daemon.loop, log: daemon.log) {
             try ServerSettings.make(configuration, places, topics)
