@@ -28,8 +28,8 @@ final class DesiredLink {
     private var isBrokerThere = false
     /// The files were changed back while there was no broker that could be told.
     private var owesReload = false
-    /// Whether motion was switched off by us, as far as is known: also by an earlier life of ours.
-    private var hasPaused: Bool
+    /// Whether motion was switched off by us; `nil`: an earlier life of ours did so, and the broker may be another one since.
+    private var hasPaused: Bool?
     /// The detectors of the bridge have other thresholds now.
     var onDetectors: ([DetectorRequest]) -> Void = { _ in }
     var onPause: (Bool) -> Void = { _ in }
@@ -70,7 +70,7 @@ final class DesiredLink {
         self.machine = DesiredMachine(
             memory, allowing: Set(configuration.allow.changes),
             confirmWithin: configuration.allow.confirmWithin, at: now)
-        self.hasPaused = self.machine.inForce.isPaused ?? false
+        self.hasPaused = self.machine.inForce.isPaused == true ? nil : false
     }
 
     /// Begins: takes back what was interrupted. To be called once, before anything comes. It does not wait for a broker: what was

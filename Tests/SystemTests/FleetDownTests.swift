@@ -149,6 +149,22 @@ extension Surroundings {
             }
         }
 
+        /// After a start of the whole device: a broker that begins knows of no pause, and the bridge has it on the disk.
+        @Test func aPauseOutlivesTheBridgeAndTheBroker() throws {
+            let scene = try FleetScene(Self.allowing())
+            try scene.startBridge()
+            try scene.listener.want(#"{"version":1,"pause":true}"#, of: Self.north)
+            try self.waitForReport(scene, .applied, 1)
+            try scene.killBridge()
+            try scene.stage.kill(scene.stage.broker)
+            try scene.restartBroker()
+            #expect(try scene.stage.property("Paused", at: Stage.Object.broker) == "b false")
+            try scene.startBridge()
+            try scene.stage.until("it is paused") {
+                try scene.stage.property("Paused", at: Stage.Object.broker) == "b true"
+            }
+        }
+
         /// Where a key is configured only its owner has a say, and only to whom the owner speaks.
         @Test func whatIsNotSignedForThisDeviceIsRefused() throws {
             let keys = try SigningKeys()
