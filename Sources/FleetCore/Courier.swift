@@ -224,11 +224,13 @@ package struct Courier: Sendable {
         self.recent.removeFirst(many)
     }
 
-    /// Until when something waits for the journal, or for the journal to be tried again; `nil`: nothing does.
+    /// Until when something waits for the journal, for the journal to be tried again, or for a server that refused something; `nil`: nothing
+    /// does.
     package func waitsUntil(at now: Timestamp) -> Timestamp? {
         guard self.isConnected else { return nil }
         let fence = self.fromBus.isEmpty ? nil : self.fence.flatMap { $0.until > now ? $0.until : nil }
-        return [fence, self.events.asideUntil, self.verdicts.asideUntil].compactMap { $0 }.min()
+        let pause = self.window.pausedUntil > now ? self.window.pausedUntil : nil
+        return [fence, pause, self.events.asideUntil, self.verdicts.asideUntil].compactMap { $0 }.min()
     }
 
     /// The tables of the journal have grown.
@@ -271,10 +273,19 @@ package struct Courier: Sendable {
                     ])))
         }
         switch request.table {
-        case .verdict: self.verdicts.take(stretch, for: request)
+        case .verdict:
+            let underWay = self.verdicts.isReadAgain(request) ? self.onTheWay(of: .verdict) : []
+            self.verdicts.take(stretch, for: request, besides: underWay)
         case .event:
-            self.events.take(self.withoutOwn(stretch, isPast: request.isPast), for: request)
+            // What the consumer has not stored yet is under way, too.
+            let underWay =
+                self.events.isReadAgain(request) ? self.onTheWay(of: .event).union(self.unstored.rows) : []
+            self.events.take(self.withoutOwn(stretch, isPast: request.isPast), for: request, besides: underWay)
         }
+    }
+
+    private func onTheWay(of table: JournalTable) -> Set<Int64> {
+        Set(self.onTheWay.values.compactMap { $0.table == table ? $0.row : nil })
     }
 
     /// Takes out what is on its way already, or done. The others stay in their order.
@@ -321,36 +332,69 @@ package struct Courier: Sendable {
 
     /// The next message, when there is one and room for it.
     package mutating func nextSend(at now: Timestamp) -> (ticket: Ticket, message: Outgoing)? {
-        guard self.isConnected, self.window.hasRoom else { return nil }
+        guard self.isConnected else { return nil }
+        self.leaveLate(at: now)
+        guard self.window.hasRoom else { return nil }
         if !self.notices.isEmpty { return self.send(self.notices.removeFirst(), Parcel()) }
         if let fence, fence.until <= now, !self.events.hasLive { self.fence = nil }
         if self.fence == nil, !self.fromBus.isEmpty {
             let event = self.fromBus.removeFirst()
             let row = self.own.row(of: event.name)
             let sent = self.send(
-                self.message(.event(event), row: row, isPast: false),
+                self.message(.event(event), row: row, self.expiry(of: .event(event), at: now)),
                 Parcel(
                     table: .event, row: row, name: event.name,
                     recent: row == nil ? Recent(event: event, until: now + Self.writing) : nil))
             self.own.sent(event.name, sent.ticket)
             return sent
         }
-        if let row = self.events.takeLive() { return self.send(row, of: .event, isPast: false) }
-        if let row = self.verdicts.takeLive() { return self.send(row, of: .verdict, isPast: false) }
-        guard self.window.hasRoomForPast, !self.unstored.isFull else { return nil }
-        if let row = self.events.takePast() { return self.send(row, of: .event, isPast: true) }
-        if let row = self.verdicts.takePast() { return self.send(row, of: .verdict, isPast: true) }
+        if let row = self.events.takeLive() { return self.send(row, of: .event, self.expiry(of: row.content, at: now)) }
+        if let row = self.verdicts.takeLive() {
+            return self.send(row, of: .verdict, self.expiry(of: row.content, at: now))
+        }
+        guard self.window.hasRoomForPast(at: now), !self.unstored.isFull else { return nil }
+        if let row = self.events.takePast() { return self.send(row, of: .event, nil) }
+        if let row = self.verdicts.takePast() { return self.send(row, of: .verdict, nil) }
         return nil
     }
 
+    /// Whoever waited so long for room that nobody should do anything because of it any more comes from its row, as one of before.
+    private mutating func leaveLate(at now: Timestamp) {
+        while let event = self.fromBus.first, self.timeLeft(of: .event(event), at: now) <= .zero {
+            self.fromBus.removeFirst()
+            let row = self.own.row(of: event.name)
+            self.own.drop(event.name)
+            if let row { self.events.putBack(row, mayHaveCome: false) }
+        }
+        while let row = self.events.firstLive, self.timeLeft(of: row.content, at: now) <= .zero {
+            _ = self.events.takeLive()
+            self.events.putBack(row.row, mayHaveCome: false)
+        }
+    }
+
+    /// - Parameter expiry: After how many seconds it is of no use; `nil`: it is of before.
     private mutating func send(
-        _ row: JournalRow, of table: JournalTable, isPast: Bool
+        _ row: JournalRow, of table: JournalTable, _ expiry: UInt32?
     ) -> (ticket: Ticket, message: Outgoing) {
         var name: EventName?
         if case .event(let event) = row.content { name = event.name }
         return self.send(
-            self.message(row.content, row: row.row, isPast: isPast),
-            Parcel(table: table, row: row.row, name: name, isPast: isPast))
+            self.message(row.content, row: row.row, expiry),
+            Parcel(table: table, row: row.row, name: name, isPast: expiry == nil))
+    }
+
+    /// For how long something may be done because of what is live.
+    private func timeLeft(of content: JournalRow.Content, at now: Timestamp) -> TimeSpan {
+        let all = TimeSpan.seconds(Int64(self.settings.expiry))
+        // A verdict may be on what happened long before it.
+        guard case .event(let event) = content else { return all }
+        let age = max(.zero, now - Timestamp(microseconds: event.time))
+        return TimeSpan(microseconds: all.microseconds - age.microseconds)
+    }
+
+    /// The same in seconds, the last of which counts as a whole one.
+    private func expiry(of content: JournalRow.Content, at now: Timestamp) -> UInt32 {
+        UInt32(clamping: (self.timeLeft(of: content, at: now).microseconds + 999_999) / 1_000_000)
     }
 
     private mutating func send(_ message: Outgoing, _ parcel: Parcel) -> (ticket: Ticket, message: Outgoing) {
@@ -366,8 +410,9 @@ package struct Courier: Sendable {
         return (ticket, message)
     }
 
-    private func message(_ content: JournalRow.Content, row: Int64?, isPast: Bool) -> Outgoing {
+    private func message(_ content: JournalRow.Content, row: Int64?, _ expiry: UInt32?) -> Outgoing {
         let topics = self.settings.topics
+        let isPast = expiry == nil
         var properties: [(name: String, value: String)] = []
         let message: (topic: String, value: DataValue)
         var isAgain = false
@@ -389,8 +434,7 @@ package struct Courier: Sendable {
         if let row { properties += [("stream", self.stream), ("row", "\(row)")] }
         if isPast { properties.append(("past", "1")) }
         if isAgain { properties.append(("again", "1")) }
-        return Outgoing(
-            message.topic, message.value, expiry: isPast ? nil : self.settings.expiry, properties: properties)
+        return Outgoing(message.topic, message.value, expiry: expiry, properties: properties)
     }
 
     // MARK: Answers
@@ -404,6 +448,21 @@ package struct Courier: Sendable {
             return self.unstored.add(name, row: parcel.row)
         }
         self.finish(table, parcel.row, parcel.name)
+    }
+
+    /// The server refuses a message for now. What the journal has of it comes again as one of before, after a pause that grows; what is
+    /// neither an event nor a verdict is said anew when it changes.
+    package mutating func refused(_ ticket: Ticket, at now: Timestamp, chance: UInt64) {
+        guard let parcel = self.onTheWay.removeValue(forKey: ticket) else { return }
+        self.window.acknowledge(isPast: parcel.isPast)
+        guard let table = parcel.table else { return }
+        self.window.pause(at: now, chance: chance)
+        if let name = parcel.name { self.own.refused(name) }
+        guard let row = parcel.row else { return }
+        switch table {
+        case .event: self.events.putBack(row, mayHaveCome: true)
+        case .verdict: self.verdicts.putBack(row, mayHaveCome: true)
+        }
     }
 
     private mutating func finish(_ table: JournalTable, _ row: Int64?, _ name: EventName?) {

@@ -66,6 +66,8 @@ package struct JournalTrack: Sendable {
     private var boundary: Int64 = 0
     /// Rows that were on their way when a connection ended.
     private var uncertain: Set<Int64> = []
+    /// Rows of before up to this one may have been read, since some were put back.
+    private var knownThrough: Int64 = 0
     /// Rows that are on their way already, by another road.
     private var held: Set<Int64> = []
     /// Up to where rows were read to be sent, in this life.
@@ -98,7 +100,7 @@ package struct JournalTrack: Sendable {
         self.nextLive = self.boundary + 1
         self.nextPast = self.ledger.cursor + 1
         (self.past, self.live) = ([], [])
-        (self.held, self.isAsked, self.asideUntil) = ([], false, nil)
+        (self.held, self.isAsked, self.asideUntil, self.knownThrough) = ([], false, nil, 0)
         self.isPastHeld = true
     }
 
@@ -163,8 +165,11 @@ package struct JournalTrack: Sendable {
     }
 
     /// Takes what was read. Rows that are not to be told of are done with.
-    package mutating func take(_ stretch: JournalStretch, for request: JournalRequest) {
+    ///
+    /// - Parameter underWay: Rows that are neither sent again nor done with, where some are read again.
+    package mutating func take(_ stretch: JournalStretch, for request: JournalRequest, besides underWay: Set<Int64>) {
         self.isAsked = false
+        let waiting = self.isReadAgain(request) ? Set(self.live.map(\.row)) : []
         let next = request.isPast ? self.nextPast : self.nextLive
         // It was asked for something else meanwhile.
         guard request.first == next else { return }
@@ -176,6 +181,7 @@ package struct JournalTrack: Sendable {
             if row.row > from { self.ledger.finish(from...(row.row - 1)) }
             from = row.row + 1
             guard self.held.remove(row.row) == nil else { continue }
+            guard !underWay.contains(row.row), !waiting.contains(row.row) else { continue }
             guard !self.ledger.isDone(row.row) else { continue }
             if request.isPast { self.past.append(row) } else { self.live.append(row) }
         }
@@ -200,6 +206,7 @@ package struct JournalTrack: Sendable {
     // MARK: Sending
 
     package var hasLive: Bool { !self.live.isEmpty }
+    package var firstLive: JournalRow? { self.live.first }
     package var hasPast: Bool { !self.past.isEmpty }
     /// All of before was read and is on its way or done.
     package var isCaughtUp: Bool {
@@ -218,6 +225,24 @@ package struct JournalTrack: Sendable {
 
     /// Whether a row may have been sent before.
     package func mayHaveBeenSent(_ row: Int64) -> Bool { row <= self.againThrough || self.uncertain.contains(row) }
+
+    /// A row that was read comes again as one of before.
+    ///
+    /// - Parameter mayHaveCome: It was sent, and whether somebody has it is not known.
+    package mutating func putBack(_ row: Int64, mayHaveCome: Bool) {
+        guard !self.ledger.isDone(row) else { return }
+        if mayHaveCome { self.uncertain.insert(row) }
+        self.boundary = max(self.boundary, row)
+        self.knownThrough = max(self.knownThrough, self.nextPast - 1, row)
+        guard row < self.nextPast else { return }
+        self.nextPast = min(row, self.past.first?.row ?? row)
+        self.past = []
+    }
+
+    /// Whether rows of a request may be under way already, because some were put back among them.
+    package func isReadAgain(_ request: JournalRequest) -> Bool {
+        request.isPast && request.first <= self.knownThrough
+    }
 
     package mutating func finish(_ row: Int64) {
         self.ledger.finish(row)

@@ -56,6 +56,12 @@ package struct OwnEvents: Sendable {
     /// One that came is not sent as such.
     package mutating func drop(_ name: EventName) { self.entries[name] = nil }
 
+    /// One that was sent and refused comes from its row, and may be a copy.
+    package mutating func refused(_ name: EventName) {
+        guard self.entries.removeValue(forKey: name) != nil else { return }
+        self.uncertain.insert(name)
+    }
+
     /// One whose row was read first goes the way of those that the bus brings.
     package mutating func begin(_ name: EventName, in row: Int64) {
         self.add(name)
@@ -158,6 +164,8 @@ package struct UnstoredEvents: Sendable {
     package init() {}
 
     package var isFull: Bool { self.events.count - self.start >= Self.most }
+    /// The rows that they stand in, as far as those were read.
+    package var rows: [Int64] { self.events[self.start...].compactMap(\.row) }
 
     package mutating func add(_ name: EventName, row: Int64?) {
         // What is live goes on: of those the oldest is forgotten, and sent again when the connection is another one.

@@ -3,7 +3,7 @@ package import Motion
 /// When to try again to reach a server: soon at first, then more and more seldom, and never all devices at once.
 ///
 /// Each pause is between half of a bound and all of it, by chance, and the bound doubles up to the longest.
-package struct ReconnectTimes: Sendable {
+package struct ReconnectTimes: Equatable, Sendable {
     package static let first = TimeSpan.seconds(1)
     package static let longest = TimeSpan.seconds(120)
     /// A connection that lasted so long was one: what comes after it begins anew.

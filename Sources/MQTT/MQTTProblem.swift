@@ -33,6 +33,13 @@ package struct MQTTProblem: Swift.Error, Equatable, Sendable, CustomStringConver
         unsafe mosquitto_reason_string(code).map { unsafe String(cString: $0).trimmed } ?? "reason \(code)"
     }
 
+    /// Whether a server that refuses a message by this reason may take it later: it wants not now, it has no room, or nobody may.
+    package static func isForNow(_ reason: Int32) -> Bool {
+        [
+            MQTT_RC_UNSPECIFIED, MQTT_RC_IMPLEMENTATION_SPECIFIC, MQTT_RC_NOT_AUTHORIZED, MQTT_RC_QUOTA_EXCEEDED,
+        ].contains { Int32($0.rawValue) == reason }
+    }
+
     /// It is about what was to be said, which no connection will ever take.
     package var isOfMessage: Bool {
         [

@@ -277,7 +277,11 @@ final class BridgeService {
             if self.links.down.isAcknowledged(number) { return }
             guard let ticket = self.tickets.removeValue(forKey: number) else { return }
             if reason >= 128 { self.log.warning("the server refuses a message: \(MQTTProblem.reason(reason))") }
-            self.courier.acknowledged(ticket)
+            if MQTTProblem.isForNow(reason) {
+                self.courier.refused(ticket, at: self.now, chance: UInt64.random(in: 0 ... .max))
+            } else {
+                self.courier.acknowledged(ticket)
+            }
             self.progressed()
             self.settle()
             self.pumpSoon()

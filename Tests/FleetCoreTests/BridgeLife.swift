@@ -35,6 +35,8 @@ struct BridgeLife {
     /// On the wire to it, and the acknowledgements on their way back.
     private var wire: [Message] = []
     private var answers: [Courier.Ticket] = []
+    /// Those of them that the server did not take.
+    private var refused: Set<Courier.Ticket> = []
     private struct Server {
         var queue: [Outgoing] = []
         var mark: PositionMessage?
@@ -43,6 +45,7 @@ struct BridgeLife {
     private var snapshot = Server()
     private var inFlight = 0
     private static let receiveMaximum = 7
+    private static let expiry = 5.0
 
     // The consumer, which keeps what it got.
     private var stored: [EventName] = []
@@ -50,6 +53,7 @@ struct BridgeLife {
     private var duplicates = 0
     private var lastOn: [String: (row: Int64, session: Int)] = [:]
     private var session = 0
+    private var isSettling = false
     /// What the server has had once.
     private var had: Set<EventName> = []
     private(set) var problems: [String] = []
@@ -69,7 +73,7 @@ struct BridgeLife {
     private static func courier(_ state: BridgeState, _ waitsForConsumer: Bool) -> Courier {
         Courier(
             Courier.Settings(
-                topics: FleetTopics(device: "d"), app: self.app, window: 16, expiry: 60,
+                topics: FleetTopics(device: "d"), app: self.app, window: 16, expiry: UInt32(self.expiry),
                 waitsForConsumer: waitsForConsumer), from: state)
     }
 
@@ -114,7 +118,7 @@ struct BridgeLife {
         let event = EventMessage(
             name: EventName(
                 app: isOwn ? Self.app : "other", epoch: self.epoch, sequence: isOwn ? self.sequence : self.epoch),
-            detector: "d", peak: 1, time: row, wall: row, generation: 1, isSimulated: false)
+            detector: "d", peak: 1, time: self.now.microseconds, wall: row, generation: 1, isSimulated: false)
         self.rows.append(JournalRow(row: row, .event(event)))
         guard isOwn else { return }
         self.bus.append(event)
@@ -161,8 +165,18 @@ struct BridgeLife {
         }
         while let (ticket, message) = self.courier.nextSend(at: self.now) {
             self.wire.append(Message(ticket: ticket, outgoing: message))
+            self.checkAge(message)
             self.inFlight += 1
             if self.inFlight > Self.receiveMaximum { self.problems.append("beyond what the server takes") }
+        }
+    }
+
+    /// What is live is of use for as long as it says, and no longer.
+    private mutating func checkAge(_ message: Outgoing) {
+        guard let expiry = message.expiry, let time = message.value?["time_us"]?.integer else { return }
+        let left = Self.expiry - Double(self.now.microseconds - time) / 1_000_000
+        if left <= 0 || Double(expiry) < left || Double(expiry) - left >= 1 {
+            self.problems.append("it says \(expiry) s where \(left) s are left")
         }
     }
 
@@ -227,6 +241,7 @@ struct BridgeLife {
             self.serve(Int.random(in: 0...self.wire.count, using: &self.random))
         }
         (self.wire, self.answers, self.inFlight) = ([], [], 0)
+        self.refused = []
         self.memory = self.disk
         self.courier = Self.courier(self.disk, self.waitsForConsumer)
         // A broker gives a new registration its numbers anew; the epoch tells.
@@ -243,6 +258,8 @@ struct BridgeLife {
             let message = self.wire.removeFirst()
             if message.outgoing.topic == "mark" {
                 self.server.mark = message.outgoing.value.flatMap { PositionMessage($0) }
+            } else if !self.isSettling, self.random.chance(0.05) {
+                self.refused.insert(message.ticket)
             } else {
                 self.receive(message.outgoing)
                 self.server.queue.append(message.outgoing)
@@ -254,7 +271,7 @@ struct BridgeLife {
     /// Each copy of what was there says that it is one; each topic is in order, but for copies.
     private mutating func receive(_ outgoing: Outgoing) {
         guard let value = outgoing.value, let name = AcknowledgementMessage(value)?.name,
-            let row = value["time_us"]?.integer
+            let row = value["wall_us"]?.integer
         else { return self.problems.append("no event: \(outgoing)") }
         let isAgain = outgoing.properties.contains { $0.name == "again" }
         if isAgain { self.wasAgain += 1 }
@@ -273,7 +290,11 @@ struct BridgeLife {
     private mutating func answer() {
         let count = Int.random(in: 0...self.answers.count, using: &self.random)
         for ticket in self.answers.prefix(count) {
-            self.courier.acknowledged(ticket)
+            if self.refused.contains(ticket) {
+                self.courier.refused(ticket, at: self.now, chance: UInt64.random(in: 0 ... .max, using: &self.random))
+            } else {
+                self.courier.acknowledged(ticket)
+            }
             self.inFlight -= 1
         }
         self.answers.removeFirst(count)
@@ -302,6 +323,7 @@ struct BridgeLife {
     /// All are well from here on: what is there comes through, and nothing is left.
     private mutating func settle() {
         guard self.problems.isEmpty else { return }
+        self.isSettling = true
         self.hear(.max)
         self.commit()
         self.part()

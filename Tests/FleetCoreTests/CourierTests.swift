@@ -21,12 +21,12 @@ import Testing
             wall: row, generation: 1, isSimulated: false)
     }
 
-    private static func courier(cursor: Int64 = 0, window: Int = 8) -> Courier {
+    private static func courier(cursor: Int64 = 0, window: Int = 8, waitsForConsumer: Bool = false) -> Courier {
         let table = BridgeState.Table(ledger: RowLedger(cursor: cursor), sentThrough: cursor)
         return Courier(
             Courier.Settings(
                 topics: FleetTopics(device: "d"), app: "org.jostle.Bridge", window: window, expiry: 60,
-                waitsForConsumer: false),
+                waitsForConsumer: waitsForConsumer),
             from: BridgeState(stream: "s", epoch: 0, last: nil, events: table, verdicts: table, isMarked: false))
     }
 
@@ -172,6 +172,105 @@ import Testing
         Self.connect(&courier, newest: 0, at: Timestamp(microseconds: 2_000_000))
         courier.hasFoundOut()
         #expect(courier.nextSend(at: Timestamp(microseconds: 2_000_000)) == nil)
+    }
+
+    /// While the server holds back its answers events wait, and when there is room again it is too late for them.
+    @Test func whatWaitedTooLongIsNotLive() throws {
+        var courier = Self.courier(window: 2)
+        Self.connect(&courier, newest: 0)
+        courier.hasFoundOut()
+        for row in 1...3 { courier.arrived(Self.event(Int64(row), app: "org.jostle.Bridge"), at: .zero) }
+        courier.grew(newestEvent: 6, newestVerdict: 0)
+        var tickets: [Courier.Ticket] = []
+        while let next = courier.nextSend(at: .zero) { tickets.append(next.ticket) }
+        #expect(tickets.count == 2)
+        let half = Timestamp(microseconds: 30_000_000)
+        courier.acknowledged(tickets[0])
+        let thirdFound = courier.nextSend(at: half)
+        let third = try #require(thirdFound)
+        #expect(third.message.topic == "jostle/1/d/event/d")
+        #expect(third.message.expiry == 31)
+        // The rows of all; 4 to 6 are read as live.
+        while let request = courier.nextRead() {
+            let rows = (request.first...request.last).map { row in
+                JournalRow(row: row, .event(Self.event(row, app: row <= 3 ? "org.jostle.Bridge" : "other")))
+            }
+            courier.take(JournalStretch(rows: rows, through: request.last, gaps: []), for: request)
+        }
+        let late = Timestamp(microseconds: 61_000_000)
+        courier.acknowledged(tickets[1])
+        courier.acknowledged(third.ticket)
+        let live = courier.nextSend(at: late)
+        #expect(live == nil)
+        Self.read(&courier, 1...6)
+        for row in 4...6 {
+            let pastFound = courier.nextSend(at: late)
+            let past = try #require(pastFound)
+            #expect(past.message.topic == "jostle/1/d/past/event")
+            #expect(past.message.expiry == nil)
+            #expect(past.message.properties.first { $0.name == "row" }?.value == "\(row)")
+            #expect(!past.message.properties.contains { $0.name == "again" })
+            courier.acknowledged(past.ticket)
+        }
+        #expect(courier.position.events == RowLedger(cursor: 6))
+        #expect(courier.isIdle)
+    }
+
+    /// A server without room for now: what it refuses stays undone, also where a consumer acknowledges what came behind it, and comes again.
+    @Test(arguments: [false, true]) func whatIsRefusedForNowComesAgain(_ waits: Bool) throws {
+        var courier = Self.courier(waitsForConsumer: waits)
+        Self.connect(&courier, newest: 0)
+        courier.hasFoundOut()
+        courier.grew(newestEvent: 5, newestVerdict: 0)
+        Self.read(&courier, 1...5)
+        for row in 1...5 {
+            let found = courier.nextSend(at: .zero)
+            let next = try #require(found)
+            if row < 5 { courier.refused(next.ticket, at: .zero, chance: 0) } else { courier.acknowledged(next.ticket) }
+        }
+        if waits { courier.stored(Self.event(5).name) }
+        #expect(courier.position.events.cursor == 0)
+        Self.read(&courier, 1...5)
+        let early = courier.nextSend(at: .zero)
+        #expect(early == nil)
+        let untilFound = courier.waitsUntil(at: .zero)
+        let until = try #require(untilFound)
+        var rows: [String] = []
+        while let next = courier.nextSend(at: until) {
+            #expect(next.message.properties.contains { $0.name == "again" })
+            rows.append(next.message.properties.first { $0.name == "row" }?.value ?? "")
+            courier.acknowledged(next.ticket)
+        }
+        #expect(rows == ["1", "2", "3", "4"])
+        if waits { courier.stored(Self.event(4).name) }
+        #expect(courier.position.events == RowLedger(cursor: 5))
+    }
+
+    /// Each pause is longer than the one before, and what happens now does not wait for any.
+    @Test func theMoreOftenItIsRefusedTheLongerItWaits() throws {
+        var courier = Self.courier()
+        Self.connect(&courier, newest: 1)
+        courier.hasFoundOut()
+        Self.read(&courier, 1...1)
+        var now = Timestamp.zero
+        var pauses: [TimeSpan] = []
+        for _ in 0..<4 {
+            let found = courier.nextSend(at: now)
+            let next = try #require(found)
+            courier.refused(next.ticket, at: now, chance: 0)
+            Self.read(&courier, 1...1)
+            let untilFound = courier.waitsUntil(at: now)
+            let until = try #require(untilFound)
+            pauses.append(until - now)
+            now = until
+        }
+        #expect(pauses == [.milliseconds(500), .seconds(1), .seconds(2), .seconds(4)])
+        let lastFound = courier.nextSend(at: now)
+        let last = try #require(lastFound)
+        courier.refused(last.ticket, at: now, chance: 0)
+        courier.arrived(Self.event(2, app: "org.jostle.Bridge"), at: now)
+        let live = courier.nextSend(at: now)
+        #expect(live?.message.topic == "jostle/1/d/event/d")
     }
 
     @Test func whatTheJournalForgotIsTold() throws {
