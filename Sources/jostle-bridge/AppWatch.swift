@@ -57,7 +57,7 @@ final class AppWatch {
         guard self.timer == nil, self.broker != nil else { return }
         let due = max(0, self.lastList + Self.pause - Clock.monotonic.now())
         self.timer = self.loop.schedule(after: due) { [unowned self] in
-            self.timer = nil
+            self.loop.cancel(&self.timer)
             if let broker { self.list(of: broker, after: nil) }
         }
     }

@@ -72,9 +72,10 @@ final class HomeLink {
                 return true
             }
             self.resending = self.loop.schedule(after: Int64.random(in: 0...Self.longestPause)) { [weak self] in
-                self?.resending = nil
-                self?.told = nil
-                self?.announce()
+                guard let self else { return }
+                self.loop.cancel(&self.resending)
+                self.told = nil
+                self.announce()
             }
         case self.home.topics.pause:
             // A switch that was pressed long ago is none that is pressed now.

@@ -159,10 +159,8 @@ final class RequestLink {
             if let timer { loop.cancel(timer) }
             whenAllIsThere()
         }
-        timer = self.loop.schedule(after: Self.patience) {
-            timer = nil
-            try? child.send(SIGKILL)
-        }
+        // Its end ends the timer.
+        timer = self.loop.schedule(after: Self.patience) { try? child.send(SIGKILL) }
         if let pipe = child.takeOutput() { try output.read(pipe, on: self.loop, whenAllIsThere) }
         if let pipe = child.takeErrorOutput() { try errors.read(pipe, on: self.loop, whenAllIsThere) }
     }

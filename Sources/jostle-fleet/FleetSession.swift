@@ -94,7 +94,7 @@ final class FleetSession {
     func wait(atMost span: TimeSpan, until isSo: () -> Bool) throws -> Bool {
         var isLate = false
         let timer = self.loop.schedule(after: span.microseconds) { isLate = true }
-        defer { if !isLate { self.loop.cancel(timer) } }
+        defer { self.loop.cancel(timer) }
         try self.wait(until: { isLate || isSo() })
         return isSo()
     }

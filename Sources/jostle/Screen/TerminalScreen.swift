@@ -120,7 +120,7 @@ final class TerminalScreen {
         guard self.keys.isWaiting else { return }
         self.timer = self.loop.schedule(after: Self.patience) { [weak self] in
             guard let self else { return }
-            self.timer = nil
+            self.loop.cancel(&self.timer)
             for key in self.keys.flush() { self.onKey(key) }
         }
     }
