@@ -13,6 +13,8 @@ package struct DesiredMachine: Sendable {
         case unusable(DesiredScope, DesiredProblem)
         /// All of it is on the disk, beside what is in force, and was checked.
         case staged(DesiredProblem?)
+        /// It could not be checked, and why: nothing is known against it.
+        case unchecked(DesiredProblem)
         /// The broker answered to the `reload` of this number whether it goes by it.
         case reloaded(UInt64, DesiredProblem?)
         /// It did not answer, and why.
@@ -160,6 +162,7 @@ package struct DesiredMachine: Sendable {
             self.report = report
             return [.say("\(scope): \(problem)"), .report(report)]
         case .staged(let problem): return self.staged(problem, at: now)
+        case .unchecked(let problem): return self.unchecked(problem, at: now)
         case .reloaded(self.lastReload, let problem): return self.reloaded(problem, at: now)
         case .unanswered(self.lastReload, let problem): return self.unanswered(problem, at: now)
         case .reloaded, .unanswered: return []
@@ -259,14 +262,39 @@ package struct DesiredMachine: Sendable {
     private mutating func staged(_ problem: DesiredProblem?, at now: Timestamp) -> [Effect] {
         guard case .staging(let state, let scope) = self.stage else { return [] }
         if let problem { return self.refuse(state, scope, problem) + self.clear(at: now) }
-        let again = self.memory.last?.version == state.version ? self.memory.last?.count ?? 0 : 0
-        let attempt = DesiredMemory.Attempt(
-            version: state.version, outcome: .trial, count: again + 1, scope: "\(scope)")
+        let attempt = self.nextAttempt(.trial, state, scope)
         let until = now + self.patience
         self.stage = .reloading(state, scope, until: until)
         self.memory.last = attempt
         self.memory.inForce = state
         return [.note(attempt), .switchTo(state.version), self.reload(), .wake(until)]
+    }
+
+    /// Nothing was changed, and it may be tried again, as often as what the broker did not answer.
+    private mutating func unchecked(_ problem: DesiredProblem, at now: Timestamp) -> [Effect] {
+        guard case .staging(let state, let scope) = self.stage else { return [] }
+        let attempt = self.interrupted(self.nextAttempt(.interrupted, state, scope, problem), state, scope)
+        self.memory.last = attempt
+        return [.note(attempt)] + self.tell(attempt) + self.clear(at: now)
+    }
+
+    private func nextAttempt(
+        _ outcome: DesiredMemory.Attempt.Outcome, _ state: DesiredState, _ scope: DesiredScope,
+        _ problem: DesiredProblem? = nil
+    ) -> DesiredMemory.Attempt {
+        let again = self.memory.last?.version == state.version ? self.memory.last?.count ?? 0 : 0
+        return DesiredMemory.Attempt(
+            version: state.version, outcome: outcome, count: again + 1, scope: "\(scope)", problem: problem)
+    }
+
+    /// Has it tried again, unless that was done often enough.
+    private mutating func interrupted(
+        _ attempt: DesiredMemory.Attempt, _ state: DesiredState, _ scope: DesiredScope
+    ) -> DesiredMemory.Attempt {
+        var attempt = attempt
+        if attempt.count >= Self.mostAttempts { attempt.outcome = .rolledBack }
+        if attempt.outcome == .interrupted, self.waiting[scope] == nil { self.waiting[scope] = state }
+        return attempt
     }
 
     private mutating func reload() -> Effect {
@@ -335,10 +363,8 @@ package struct DesiredMachine: Sendable {
     private mutating func unanswered(_ problem: DesiredProblem, at now: Timestamp) -> [Effect] {
         switch self.stage {
         case .reloading(let state, let scope, _):
-            var attempt = self.attempt(.interrupted, state, scope, problem)
-            if attempt.count >= Self.mostAttempts { attempt.outcome = .rolledBack }
-            if attempt.outcome == .interrupted, self.waiting[scope] == nil { self.waiting[scope] = state }
-            return self.goBack(attempt, at: now)
+            let attempt = self.attempt(.interrupted, state, scope, problem)
+            return self.goBack(self.interrupted(attempt, state, scope), at: now)
         case .returning:
             return [.say("the broker does not take back what it had: \(problem)")] + self.clear(at: now)
         case .idle, .staging, .trial, .keeping, .stuck: return []

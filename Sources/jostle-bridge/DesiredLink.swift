@@ -188,7 +188,7 @@ final class DesiredLink {
             do throws(DesiredProblem) {
                 files = try result.get()
             } catch {
-                return self.step(.staged(error))
+                return self.step(.unchecked(error))
             }
             let outside = "\(self.store.path)/"
             let own = DesiredCheck.Own(

@@ -223,6 +223,28 @@ private final class Bench {
     }
 
     /// A broker that takes longer than it is waited for answers to what nobody asks any more.
+    /// As silence at the reload does: it is no refusal.
+    @Test func whatCannotBeCheckedIsTriedAgainAFewTimes() {
+        let bench = Bench()
+        bench.applied(1)
+        let (state, words) = (Bench.state(2), "no answer")
+        #expect(bench.step(.offered(Bench.scope, state)) == [.stage(state)])
+        let report = bench.report(.rolledBack, 2, inForce: 1, words)
+        for count in 1..<DesiredMachine.mostAttempts {
+            #expect(
+                bench.step(.unchecked(DesiredProblem(words))) == [
+                    .note(bench.attempt(.interrupted, 2, count: count, words)), .report(report), .clear, .stage(state),
+                ])
+        }
+        #expect(
+            bench.step(.unchecked(DesiredProblem(words))) == [
+                .note(bench.attempt(.rolledBack, 2, count: DesiredMachine.mostAttempts, words)), .report(report),
+                .clear,
+            ])
+        #expect(bench.machine.isIdle && bench.machine.inForce == Bench.state(1))
+        #expect(bench.step(.offered(Bench.scope, state)) == [.report(report)])
+    }
+
     @Test func aLateAnswerIsNotThatOfTheNext() {
         let bench = Bench()
         bench.applied(1)
