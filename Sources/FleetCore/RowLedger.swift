@@ -61,10 +61,17 @@ package struct RowLedger: Equatable, Sendable {
         self.ahead = []
     }
 
-    /// Goes back to what was done at some time before. What was kept elsewhere and is ahead of us stays undone.
+    /// Goes back to what was done at some time before. What was kept elsewhere and is ahead of us stays undone: nothing is done that we
+    /// have not done ourselves.
     package mutating func restore(_ earlier: RowLedger) {
         guard earlier.cursor <= self.cursor else { return }
-        (self.cursor, self.ahead) = (earlier.cursor, earlier.ahead)
+        var done = self.ahead
+        if self.cursor > 0 { done.append(1...self.cursor) }
+        var restored = RowLedger(cursor: earlier.cursor)
+        for theirs in earlier.ahead {
+            for ours in done where ours.overlaps(theirs) { restored.finish(ours.clamped(to: theirs)) }
+        }
+        self = restored
     }
 
     /// The stretches ahead, as far as they are kept.

@@ -435,4 +435,14 @@ import Testing
             #expect(zip(ledger.ahead, ledger.ahead.dropFirst()).allSatisfy { $0.upperBound + 1 < $1.lowerBound })
         }
     }
+
+    /// A server cannot say of rows that they are done before they are sent.
+    @Test func onlyWhatWasDoneIsRestored() {
+        var ledger = RowLedger(cursor: 10, ahead: [13...14, 20...25])
+        ledger.restore(RowLedger(cursor: 4, ahead: [6...8, 10...13, 22...(RowLedger.mostRows - 1)]))
+        #expect(ledger == RowLedger(cursor: 4, ahead: [6...8, 10...10, 13...13, 22...25]))
+        var fresh = RowLedger(cursor: 0)
+        fresh.restore(RowLedger(cursor: 0, ahead: [2...9]))
+        #expect(fresh == RowLedger(cursor: 0))
+    }
 }
