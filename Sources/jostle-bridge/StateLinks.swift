@@ -18,6 +18,11 @@ final class StateLinks {
     private let sensors: SensorWatch?
     private let pause: Int64?
     private var timer: EventLoop.TimerID?
+    /// Topics on which a state was told in this life, and whether there is one still: an empty message may not have come.
+    private var told: [String: Bool] = [:]
+
+    /// So many topics are remembered at most.
+    private static let mostTold = 1_024
 
     init(_ publish: BridgeConfiguration.Publish, _ topics: FleetTopics, on daemon: Daemon) {
         let address = daemon.bus.address
@@ -28,15 +33,24 @@ final class StateLinks {
         self.sensors =
             publish.sensors ? SensorWatch(topics, on: address == .session ? .system : address, daemon.loop) : nil
         self.pause = publish.counters?.microseconds
-        self.apps?.onMessage = { [unowned self] in self.onMessage($0) }
-        self.sensors?.onMessage = { [unowned self] in self.onMessage($0) }
+        self.apps?.onMessage = { [unowned self] in self.tell($0) }
+        self.sensors?.onMessage = { [unowned self] in self.tell($0) }
         if let pause {
             self.timer = daemon.loop.schedule(after: pause, on: .boottime) { [unowned self] in self.count() }
         }
     }
 
-    /// All that is known, for a server that has just taken us.
+    private func tell(_ message: Outgoing) {
+        if self.told[message.topic] == nil, self.told.count >= Self.mostTold { self.told = self.told.filter(\.value) }
+        if self.told[message.topic] != nil || self.told.count < Self.mostTold {
+            self.told[message.topic] = message.value != nil
+        }
+        self.onMessage(message)
+    }
+
+    /// All that is known, for a server that has just taken us; and what is gone, of which the last one may keep the state.
     func tellAll() {
+        for (topic, isThere) in self.told where !isThere { self.onMessage(Outgoing(topic, nil, isRetained: true)) }
         self.apps?.tellAll()
         self.sensors?.tellAll()
     }

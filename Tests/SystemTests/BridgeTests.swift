@@ -87,6 +87,27 @@ extension Surroundings {
             }
         }
 
+        /// It leaves while there is no server that could be told.
+        @Test func whatLeftInAnOutageStaysOnNoServer() throws {
+            let scene = try FleetScene("[Publish]\nApps=org.example.*\n", server: Self.lasting(FleetBars()))
+            try scene.startBridge()
+            let topic = scene.topics.state(of: "org.example.App")
+            let app = try scene.stage.watch(Stage.always, "--app", "org.example.App")
+            try scene.listener.wait("a state") { scene.listener.last(topic)?["state"] != nil }
+            let bridge = try #require(scene.bridge)
+            try scene.server.end()
+            _ = try bridge.waitForLine(on: .errors, timeout: .seconds(60)) { $0.contains("no server: ") }
+            _ = try app.terminate()
+            try scene.stage.until("it is gone") {
+                try !scene.stage.jostle("apps", "--json").stdout.contains("org.example.App")
+            }
+            try scene.server.restart()
+            try scene.listener.connect()
+            try scene.listener.wait("an empty message", timeout: 60_000_000) {
+                scene.listener.others.last { $0.topic == topic }?.payload.isEmpty == true
+            }
+        }
+
         /// The server goes and comes back, and so does the bridge: what happened meanwhile follows.
         @Test func nothingIsLostAcrossAnOutageAndKills() throws {
             let bars = FleetBars()
