@@ -25,6 +25,8 @@ package struct DesiredMachine: Sendable {
         case broker(isThere: Bool)
         /// The broker answered to a question, or not.
         case probed(Bool)
+        /// What of that which is in force the broker does not go by, because of what the device itself says by now; `nil`: it goes by all.
+        case leftOut(DesiredProblem?)
         /// The server is there, or not.
         case connection(Bool)
         /// The server has this report.
@@ -101,6 +103,8 @@ package struct DesiredMachine: Sendable {
     private var waiting: [DesiredScope: DesiredState] = [:]
     private var isConnected = false
     private var isBrokerThere = false
+    /// What of that which is in force the broker does not go by.
+    private var leftOut: DesiredProblem?
     /// Only the answer to the last one counts.
     private var lastReload: UInt64 = 0
     private var budget = DesiredMachine.burst
@@ -178,6 +182,7 @@ package struct DesiredMachine: Sendable {
             trial.isProbed = true
             self.stage = .trial(trial)
             return self.confirm(at: now)
+        case .leftOut(let problem): return self.brokerLeavesOut(problem)
         case .connection(let isThere):
             self.isConnected = isThere
             return self.confirm(at: now)
@@ -267,6 +272,7 @@ package struct DesiredMachine: Sendable {
         self.stage = .reloading(state, scope, until: until)
         self.memory.last = attempt
         self.memory.inForce = state
+        self.leftOut = nil
         return [.note(attempt), .switchTo(state.version), self.reload(), .wake(until)]
     }
 
@@ -381,6 +387,7 @@ package struct DesiredMachine: Sendable {
         let back = self.memory.confirmed
         let until = now + self.confirmWithin
         self.memory.inForce = back
+        self.leftOut = nil
         self.memory.last = attempt
         self.stage = .returning(until: until)
         // The way back comes first: if only one of the two can be done, it is this.
@@ -452,8 +459,22 @@ package struct DesiredMachine: Sendable {
             problem: last.problem)
     }
 
+    /// While something is under way, the broker's answer to it says more.
+    private mutating func brokerLeavesOut(_ problem: DesiredProblem?) -> [Effect] {
+        guard self.stage == .idle, problem != self.leftOut else { return [] }
+        let isTold = self.report.problem == self.leftOut
+        self.leftOut = problem
+        let words = problem.map { "\($0)" } ?? "the broker goes by all of it again"
+        let say = Effect.say("version \(self.memory.inForce.version): \(words)")
+        // What was wrong with the last that was wanted has the word.
+        guard isTold else { return [say] }
+        self.report.problem = problem
+        return [say, .report(self.report)]
+    }
+
     private mutating func tell(_ last: DesiredMemory.Attempt) -> [Effect] {
         self.report = Self.report(of: last, inForce: self.memory.inForce.version)
+        self.report.problem = self.report.problem ?? self.leftOut
         let words = last.problem.map { ": \($0)" } ?? ""
         return [.say("version \(last.version) is \(self.report.outcome.rawValue)\(words)"), .report(self.report)]
     }

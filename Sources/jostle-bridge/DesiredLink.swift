@@ -25,7 +25,8 @@ final class DesiredLink {
     private let publish: Publish
     private var machine: DesiredMachine
     private var timer: EventLoop.TimerID?
-    private var isBrokerThere = false
+    /// The broker's unique name; `nil`: there is none.
+    private var broker: String?
     /// The files were changed back while there was no broker that could be told.
     private var owesReload = false
     /// Whether motion was switched off by us; `nil`: an earlier life of ours did so, and the broker may be another one since.
@@ -44,7 +45,7 @@ final class DesiredLink {
         let format: PayloadFormat
     }
 
-    private static let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
+    private static let root = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
     private static let properties = CallTarget(
         BusName.broker, Path.broker, "org.freedesktop.DBus.Properties")
 
@@ -71,6 +72,15 @@ final class DesiredLink {
             memory, allowing: Set(configuration.allow.changes),
             confirmWithin: configuration.allow.confirmWithin, at: now)
         self.hasPaused = self.machine.inForce.isPaused == true ? nil : false
+        bus.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged") { [weak self] message in
+            // Anybody can send such a signal: the broker's counts.
+            guard let broker = self?.broker, message.isFrom(broker), message.isAt(Path.broker),
+                let (interface, changed, _) = try? message.read(String.self, [String: Value].self, [String].self),
+                interface == InterfaceName.broker.description, changed["PolicyFiles"] != nil
+            else { return }
+            self?.lookWhetherAllCounts()
+        }
+        bus.addMatch(HomeLink.rule)
     }
 
     /// Begins: takes back what was interrupted. To be called once, before anything comes. It does not wait for a broker: what was
@@ -84,6 +94,7 @@ final class DesiredLink {
 
     func connected() {
         self.step(.connection(true))
+        self.lookWhetherAllCounts()
         guard !self.terms.allow.changes.isEmpty else { return }
         self.tell(self.machine.report)
     }
@@ -150,8 +161,13 @@ final class DesiredLink {
         case .switchTo(let version): try self.store.switchTo(version)
         case .keep(let version):
             try self.store.keep(version)
-            self.loop.defer { [weak self] in self?.step(.kept) }
-        case .clear: self.clear()
+            self.loop.defer { [weak self] in
+                self?.step(.kept)
+                self?.lookWhetherAllCounts()
+            }
+        case .clear:
+            self.clear()
+            self.lookWhetherAllCounts()
         case .reload(let number): self.reload(number)
         case .follow(let state): self.follow(state)
         case .report(let report): self.tell(report)
@@ -164,13 +180,15 @@ final class DesiredLink {
 
     // MARK: The broker
 
-    func brokerChanged(isThere: Bool) {
-        self.isBrokerThere = isThere
+    func brokerChanged(_ owner: String?) {
+        self.broker = owner
+        let isThere = owner != nil
         if isThere, self.owesReload {
             self.owesReload = false
-            self.bus.tell(Self.broker, "Reload", noOptions)
+            self.bus.tell(Self.root, "Reload", noOptions)
         }
         self.step(.broker(isThere: isThere))
+        self.lookWhetherAllCounts()
         // A broker that begins knows of no pause.
         if isThere { self.follow(self.machine.inForce) } else { self.hasPaused = false }
     }
@@ -219,13 +237,13 @@ final class DesiredLink {
     }
 
     private func reload(_ number: UInt64) {
-        guard self.isBrokerThere else {
+        guard self.broker != nil else {
             self.owesReload = true
             return self.loop.defer { [weak self] in
                 self?.step(.unanswered(number, DesiredProblem("there is no broker")))
             }
         }
-        self.bus.call(Self.broker, "Reload", noOptions, autoStart: false) { [weak self] result in
+        self.bus.call(Self.root, "Reload", noOptions, autoStart: false) { [weak self] result in
             do throws(BusError) {
                 _ = try result.take()
                 self?.confirmFiles(number)
@@ -241,18 +259,35 @@ final class DesiredLink {
 
     /// A broker that was told of another place, or leaves something out, goes by other files than it should.
     private func confirmFiles(_ number: UInt64) {
-        let wanted = self.machine.inForce.policy?.map(\.name) ?? []
-        guard !wanted.isEmpty else { return self.step(.reloaded(number, nil)) }
+        guard self.hasFiles else { return self.step(.reloaded(number, nil)) }
         self.askForFiles { [weak self] result in
             guard let self else { return }
             switch result {
             case .failure(let problem): self.step(.unanswered(number, problem))
             case .success(let files):
-                let inForce = Set(files)
-                let missing = wanted.first { !inForce.contains("\(self.store.policyDirectory)/\($0)") }
-                let problem = missing.map { DesiredProblem("the broker does not go by it", file: $0, line: 1) }
-                self.step(.reloaded(number, problem))
+                self.step(.reloaded(number, self.problem(among: files)))
             }
+        }
+    }
+
+    private var hasFiles: Bool { !(self.machine.inForce.policy ?? []).isEmpty }
+
+    /// What of that which is in force is not among the files by which the broker goes.
+    private func problem(among files: [String]) -> DesiredProblem? {
+        let inForce = Set(files)
+        let missing = (self.machine.inForce.policy ?? []).map(\.name).first {
+            !inForce.contains("\(self.store.policyDirectory)/\($0)")
+        }
+        return missing.map { DesiredProblem("the broker does not go by it", file: $0, line: 1) }
+    }
+
+    /// A change of the device's own files may have the broker leave out what is in force, and another have it taken in again.
+    private func lookWhetherAllCounts() {
+        guard self.broker != nil, self.machine.isIdle else { return }
+        guard self.hasFiles else { return self.step(.leftOut(nil)) }
+        self.askForFiles { [weak self] result in
+            guard let self, case .success(let files) = result else { return }
+            self.step(.leftOut(self.problem(among: files)))
         }
     }
 
@@ -276,14 +311,14 @@ final class DesiredLink {
         }
         let wants = state.isPaused ?? false
         // Without a broker there is nothing to be switched; it hears of it when it comes.
-        guard self.isBrokerThere, wants != self.hasPaused else { return }
+        guard self.broker != nil, wants != self.hasPaused else { return }
         self.hasPaused = wants
         self.pause(wants)
     }
 
     /// Switches motion off or on.
     func pause(_ isOff: Bool) {
-        self.bus.call(Self.broker, isOff ? "Pause" : "Resume", noOptions, autoStart: false) { [weak self] result in
+        self.bus.call(Self.root, isOff ? "Pause" : "Resume", noOptions, autoStart: false) { [weak self] result in
             do throws(BusError) {
                 _ = try result.take()
                 self?.onPause(isOff)

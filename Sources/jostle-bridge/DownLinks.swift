@@ -112,7 +112,7 @@ final class DownLinks {
 
     /// - Parameter owner: the broker's unique name; `nil`: there is none.
     func brokerChanged(_ owner: String?) {
-        self.desired?.brokerChanged(isThere: owner != nil)
+        self.desired?.brokerChanged(owner)
         self.home?.brokerChanged(owner)
     }
 

@@ -151,7 +151,8 @@ final class HomeLink {
         }
     }
 
-    private static let rule =
+    /// What has the bus bring changes of the broker's properties.
+    static let rule =
         "type='signal',sender='\(BusName.broker)',path='\(Path.broker.text)',interface='org.freedesktop.DBus.Properties',"
         + "member='PropertiesChanged'"
 }

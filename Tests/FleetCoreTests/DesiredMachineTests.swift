@@ -223,6 +223,27 @@ private final class Bench {
     }
 
     /// A broker that takes longer than it is waited for answers to what nobody asks any more.
+    /// By a later change of the device's own files, and again when that is undone.
+    @Test func whatTheBrokerLeavesOutIsReported() {
+        let bench = Bench()
+        bench.applied(1)
+        let words = "the broker does not go by it"
+        let report = bench.report(.applied, 1, inForce: 1, words)
+        #expect(bench.step(.leftOut(DesiredProblem(words))) == [.report(report)])
+        #expect(bench.machine.report == report)
+        #expect(bench.step(.leftOut(DesiredProblem(words))) == [])
+        // Who asks again is told the same.
+        #expect(bench.step(.offered(Bench.scope, Bench.state(1))) == [.report(report)])
+        #expect(bench.step(.leftOut(nil)) == [.report(bench.report(.applied, 1, inForce: 1))])
+        // What is under way has the word, and what follows it begins anew.
+        _ = bench.step(.leftOut(DesiredProblem(words)))
+        _ = bench.step(.offered(Bench.scope, Bench.state(2)))
+        #expect(bench.step(.leftOut(nil)) == [])
+        _ = bench.step(.staged(nil))
+        let trial = bench.report(.trial, 2, inForce: 2)
+        #expect(bench.step(.reloaded(bench.reload, nil)).contains(.report(trial)))
+    }
+
     /// As silence at the reload does: it is no refusal.
     @Test func whatCannotBeCheckedIsTriedAgainAFewTimes() {
         let bench = Bench()

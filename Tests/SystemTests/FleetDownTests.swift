@@ -55,6 +55,12 @@ extension Surroundings {
                 of: "/desired/current/policy.d/")
         }
 
+        private func reload(_ scene: FleetScene) throws {
+            let result = try scene.stage.busctl(
+                "call", "org.jostle.Broker1", Stage.Object.broker, "org.jostle.Broker1", "Reload", "a{sv}", "0")
+            #expect(result.status == 0, "\(result)")
+        }
+
         @Test func nothingMayBeChangedByItself() throws {
             let scene = try FleetScene("Groups=north\n[Detector knock]\npreset=shake\n")
             try scene.startBridge()
@@ -96,6 +102,22 @@ extension Surroundings {
             try scene.listener.want(#"{"version":5,"pause":true,"apps":{}}"#, of: scene.topics.desired)
             #expect(try self.waitForReport(scene, .refused, 5).inForce == 1)
             #expect(try scene.stage.property("Paused", at: Stage.Object.broker) == "b false")
+        }
+
+        /// The administrator says something of the same app: all from outside is left out, and the server learns it.
+        @Test func whatTheDeviceItselfOverrulesIsReported() throws {
+            let scene = try FleetScene(Self.allowing())
+            try scene.startBridge()
+            try scene.listener.want(Self.policy(7, Self.good), of: Self.north)
+            #expect(try self.waitForReport(scene, .applied, 7).problem == nil)
+            let file = "\(scene.policyDirectory)/10-own.conf"
+            try FleetScene.write("[App org.example.Kiosk]\nQuota=9/1min\n", to: file)
+            try self.reload(scene)
+            try scene.listener.wait("a problem") { self.report(scene)?.problem?.file == "50-fleet.conf" }
+            #expect(self.report(scene)?.version == 7)
+            #expect(unlink(file) == 0)
+            try self.reload(scene)
+            try scene.listener.wait("none") { self.report(scene)?.version == 7 && self.report(scene)?.problem == nil }
         }
 
         @Test func whatKillsTheBrokerIsTakenBack() throws {

@@ -15,6 +15,8 @@ final class FleetScene {
     private(set) var bridge: BackgroundProgram?
     let listener: FleetListener
     private let config: String
+    /// What the device itself says.
+    let policyDirectory: String
     private let brokerOptions: [String]
 
     /// - Parameters:
@@ -23,7 +25,7 @@ final class FleetScene {
     init(_ lines: String, server options: [String] = [], broker: [String] = []) throws {
         self.stage = try Stage(broker: false)
         self.server = try MQTTServer(lines: options)
-        let policy = try stage.directory("fleet-policy", ["40-bridge": Self.policy])
+        self.policyDirectory = try stage.directory("fleet-policy", ["40-bridge": Self.policy])
         self.config = "\(self.stage.home)/bridge.conf"
         try FleetScene.write(
             """
@@ -36,7 +38,8 @@ final class FleetScene {
             Device=\(FleetScene.device)
             \(lines)
             """, to: self.config)
-        self.brokerOptions = ["--policy", policy, "--outside", "\(self.stage.home)/bridge-state/desired"] + broker
+        let outside = "\(self.stage.home)/bridge-state/desired"
+        self.brokerOptions = ["--policy", self.policyDirectory, "--outside", outside] + broker
         try self.stage.startBroker(options: self.brokerOptions)
         self.listener = try FleetListener(self.server)
         try self.listener.connect()
