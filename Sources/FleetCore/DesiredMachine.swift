@@ -7,8 +7,8 @@ package import Motion
 /// disk then is either what was in force before or what was to be, and which of them, `init` finds out.
 package struct DesiredMachine: Sendable {
     package enum Input: Sendable {
-        /// A message came. Whether it may be believed was looked at before.
-        case offered(DesiredScope, DesiredState)
+        /// A message came. Whether it may be believed was looked at before. What the server only kept is not new.
+        case offered(DesiredScope, DesiredState, isNew: Bool)
         /// A message came that nobody can use.
         case unusable(DesiredScope, DesiredProblem)
         /// All of it is on the disk, beside what is in force, and was checked.
@@ -83,6 +83,11 @@ package struct DesiredMachine: Sendable {
         var isAsked = false
     }
 
+    private struct Offer: Sendable {
+        var state: DesiredState
+        var isNew: Bool
+    }
+
     package static let mostAttempts = 3
     /// How many messages are looked at in a row, and after how long one more.
     package static let burst = 8
@@ -96,11 +101,13 @@ package struct DesiredMachine: Sendable {
 
     private let allowed: Set<BridgeConfiguration.Allow.Change>
     private let confirmWithin: TimeSpan
+    /// The key by which all must be signed now.
+    private let signer: String?
     /// The same of what is under way.
     private var patience: TimeSpan
     private var memory: DesiredMemory
     private var stage = Stage.idle
-    private var waiting: [DesiredScope: DesiredState] = [:]
+    private var waiting: [DesiredScope: Offer] = [:]
     private var isConnected = false
     private var isBrokerThere = false
     /// What of that which is in force the broker does not go by.
@@ -115,9 +122,10 @@ package struct DesiredMachine: Sendable {
     /// Goes on from what is on the disk. A trial that was interrupted is taken back.
     package init(
         _ memory: DesiredMemory, allowing allowed: Set<BridgeConfiguration.Allow.Change>, confirmWithin: TimeSpan,
-        at now: Timestamp
+        signedBy signer: String? = nil, at now: Timestamp
     ) {
         self.memory = memory
+        self.signer = signer
         self.allowed = allowed
         self.confirmWithin = min(max(confirmWithin, Self.confirmRange.lowerBound), Self.confirmRange.upperBound)
         self.patience = self.confirmWithin
@@ -134,7 +142,8 @@ package struct DesiredMachine: Sendable {
                 return self.goBack(
                     DesiredMemory.Attempt(
                         version: self.memory.inForce.version, outcome: .interrupted, count: 1, scope: "",
-                        problem: DesiredProblem("the bridge ended before it was confirmed")), at: now)
+                        problem: DesiredProblem("the bridge ended before it was confirmed"), signer: self.signer),
+                    at: now)
             }
             return [.follow(self.memory.inForce), .report(self.report)]
         }
@@ -154,8 +163,8 @@ package struct DesiredMachine: Sendable {
 
     package mutating func step(_ input: Input, at now: Timestamp) -> [Effect] {
         switch input {
-        case .offered(let scope, let state):
-            self.waiting[scope] = state
+        case .offered(let scope, let state, let isNew):
+            self.waiting[scope] = Offer(state: state, isNew: isNew)
             return self.next(at: now)
         case .unusable(let scope, let problem):
             guard self.spend(at: now) else { return [] }
@@ -205,22 +214,25 @@ package struct DesiredMachine: Sendable {
         guard self.spend(at: now) else { return [.wake(self.budgetSince + Self.pause)] }
         // The newest counts. Of equal ones that for the device alone: it is what was tried first.
         let newest = self.waiting.max { a, b in
-            (a.value.version, b.key.isGroup ? 1 : 0, "\(a.key)") < (b.value.version, a.key.isGroup ? 1 : 0, "\(b.key)")
+            (a.value.state.version, b.key.isGroup ? 1 : 0, "\(a.key)")
+                < (b.value.state.version, a.key.isGroup ? 1 : 0, "\(b.key)")
         }
-        guard let (scope, state) = newest else { return [] }
+        guard let (scope, offer) = newest else { return [] }
         let older = self.waiting.filter { $0.key != scope }.keys.sorted { "\($0)" < "\($1)" }
         self.waiting.removeAll()
         var effects = older.map { Effect.say("what is wanted of \($0) is older than what is wanted of \(scope)") }
-        effects += self.look(at: state, for: scope, now)
+        effects += self.look(at: offer, for: scope, now)
         return effects
     }
 
-    private mutating func look(at state: DesiredState, for scope: DesiredScope, _ now: Timestamp) -> [Effect] {
-        if let last = self.memory.last {
+    private mutating func look(at offer: Offer, for scope: DesiredScope, _ now: Timestamp) -> [Effect] {
+        let state = offer.state
+        if let last = self.memory.last, last.signer == self.signer {
             if state.version < last.version {
-                return [
-                    .say("version \(state.version) for \(scope) is older than version \(last.version): it is refused")
-                ]
+                let problem = DesiredProblem("it is older than version \(last.version)")
+                // What the server kept of before is no news to anybody, and what came of the last that was wanted stays said.
+                guard offer.isNew else { return [.say("version \(state.version) for \(scope) is refused: \(problem)")] }
+                return self.refuse(state, scope, problem)
             }
             if state.version == last.version, last.outcome != .interrupted {
                 // What was refused or taken back is not tried a second time; what is in force is.
@@ -230,6 +242,12 @@ package struct DesiredMachine: Sendable {
                 }
                 return self.tell(last)
             }
+        }
+        if self.memory.last != nil,
+            [self.memory.inForce.version, self.memory.confirmed.version].contains(state.version)
+        {
+            return self.refuse(
+                state, scope, DesiredProblem("version \(state.version) is in force already, signed by another key"))
         }
         let missing = state.changes.subtracting(self.allowed).map(\.rawValue).sorted()
         guard missing.isEmpty else {
@@ -288,9 +306,11 @@ package struct DesiredMachine: Sendable {
         _ outcome: DesiredMemory.Attempt.Outcome, _ state: DesiredState, _ scope: DesiredScope,
         _ problem: DesiredProblem? = nil
     ) -> DesiredMemory.Attempt {
-        let again = self.memory.last?.version == state.version ? self.memory.last?.count ?? 0 : 0
+        var again = 0
+        if let last = self.memory.last, last.version == state.version, last.signer == self.signer { again = last.count }
         return DesiredMemory.Attempt(
-            version: state.version, outcome: outcome, count: again + 1, scope: "\(scope)", problem: problem)
+            version: state.version, outcome: outcome, count: again + 1, scope: "\(scope)", problem: problem,
+            signer: self.signer)
     }
 
     /// Has it tried again, unless that was done often enough.
@@ -299,7 +319,9 @@ package struct DesiredMachine: Sendable {
     ) -> DesiredMemory.Attempt {
         var attempt = attempt
         if attempt.count >= Self.mostAttempts { attempt.outcome = .rolledBack }
-        if attempt.outcome == .interrupted, self.waiting[scope] == nil { self.waiting[scope] = state }
+        if attempt.outcome == .interrupted, self.waiting[scope] == nil {
+            self.waiting[scope] = Offer(state: state, isNew: false)
+        }
         return attempt
     }
 
@@ -348,7 +370,7 @@ package struct DesiredMachine: Sendable {
     ) -> DesiredMemory.Attempt {
         DesiredMemory.Attempt(
             version: state.version, outcome: outcome, count: max(1, self.memory.last?.count ?? 1), scope: "\(scope)",
-            problem: problem)
+            problem: problem, signer: self.signer)
     }
 
     // MARK: The way back

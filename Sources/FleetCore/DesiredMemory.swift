@@ -18,15 +18,19 @@ package struct DesiredMemory: Equatable, Sendable {
         package var count: Int
         package var scope: String
         package var problem: DesiredProblem?
+        /// The key by which it had to be signed; `nil`: by none. Versions of another one are counted anew.
+        package var signer: String?
 
         package init(
-            version: UInt64, outcome: Outcome, count: Int, scope: String, problem: DesiredProblem? = nil
+            version: UInt64, outcome: Outcome, count: Int, scope: String, problem: DesiredProblem? = nil,
+            signer: String? = nil
         ) {
             self.version = version
             self.outcome = outcome
             self.count = count
             self.scope = scope
             self.problem = problem
+            self.signer = signer
         }
     }
 
@@ -49,7 +53,7 @@ extension DesiredMemory.Attempt {
     package var value: DataValue {
         .fields([
             "version": .count(self.version), "outcome": .text(self.outcome.rawValue), "count": .count(self.count),
-            "for": .text(self.scope), "problem": self.problem?.value,
+            "for": .text(self.scope), "problem": self.problem?.value, "signer": self.signer.map { .text($0) },
         ])
     }
 
@@ -59,6 +63,6 @@ extension DesiredMemory.Attempt {
         else { return nil }
         self.init(
             version: version, outcome: outcome, count: Int(clamping: count), scope: scope,
-            problem: value["problem"].flatMap { DesiredProblem($0) })
+            problem: value["problem"].flatMap { DesiredProblem($0) }, signer: value["signer"]?.text)
     }
 }

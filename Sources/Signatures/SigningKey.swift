@@ -97,5 +97,14 @@ package struct VerifyingKey {
     /// Reads a public key, such as `openssl pkey -pubout` makes.
     package init(file path: String) throws(KeyProblem) { self.key = try LibraryKey(path, isPrivate: false) }
 
+    /// What tells this key from others, whatever its file looks like.
+    package var fingerprint: String {
+        var bytes = [UInt8](repeating: 0, count: 32)
+        var count = bytes.count
+        // SAFETY: the array lives for the call, and is as long as is said.
+        let isThere = unsafe EVP_PKEY_get_raw_public_key(self.key.handle, &bytes, &count) == 1
+        return isThere ? bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() : ""
+    }
+
     package func isSigned(_ bytes: [UInt8], by signature: [UInt8]) -> Bool { self.key.isSigned(bytes, by: signature) }
 }

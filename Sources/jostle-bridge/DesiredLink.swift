@@ -70,7 +70,7 @@ final class DesiredLink {
         }
         self.machine = DesiredMachine(
             memory, allowing: Set(configuration.allow.changes),
-            confirmWithin: configuration.allow.confirmWithin, at: now)
+            confirmWithin: configuration.allow.confirmWithin, signedBy: self.key?.fingerprint, at: now)
         self.hasPaused = self.machine.inForce.isPaused == true ? nil : false
         bus.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged") { [weak self] message in
             // Anybody can send such a signal: the broker's counts.
@@ -110,7 +110,7 @@ final class DesiredLink {
             let state = try DesiredState.read(
                 publication.payload, contentType: publication.properties.contentType, for: scope,
                 isSigned: self.key.map { key in { key.isSigned($0.bytes, by: $0.signature) } })
-            self.step(.offered(scope, state))
+            self.step(.offered(scope, state, isNew: !publication.isRetained))
         } catch {
             self.step(.unusable(scope, error))
         }

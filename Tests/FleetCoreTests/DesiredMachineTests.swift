@@ -14,9 +14,10 @@ private final class Bench {
 
     init(
         _ memory: DesiredMemory = DesiredMemory(), allowing: Set<BridgeConfiguration.Allow.Change> = [.policy, .pause],
-        within: TimeSpan = .seconds(20), isBrokerThere: Bool = true
+        within: TimeSpan = .seconds(20), isBrokerThere: Bool = true, signedBy signer: String? = nil
     ) {
-        self.machine = DesiredMachine(memory, allowing: allowing, confirmWithin: within, at: self.now)
+        self.machine = DesiredMachine(
+            memory, allowing: allowing, confirmWithin: within, signedBy: signer, at: self.now)
         self.first = self.machine.begin(at: self.now)
         self.note(self.first)
         if isBrokerThere { _ = self.machine.step(.broker(isThere: true), at: self.now) }
@@ -57,7 +58,7 @@ private final class Bench {
 
     /// Offers a state, and brings it to its trial.
     func tried(_ version: UInt64) {
-        _ = self.step(.offered(Self.scope, Self.state(version)))
+        _ = self.step(.offered(Self.scope, Self.state(version), isNew: true))
         _ = self.step(.staged(nil))
         _ = self.step(.reloaded(self.reload, nil))
     }
@@ -76,7 +77,7 @@ private final class Bench {
     @Test func whatIsWantedIsStagedTriedConfirmedAndKept() {
         let bench = Bench()
         let state = Bench.state(1)
-        #expect(bench.step(.offered(Bench.scope, state)) == [.stage(state)])
+        #expect(bench.step(.offered(Bench.scope, state, isNew: true)) == [.stage(state)])
         let until = bench.now + .seconds(20)
         #expect(
             bench.step(.staged(nil)) == [.note(bench.attempt(.trial, 1)), .switchTo(1), .reload(1), .wake(until)])
@@ -95,7 +96,7 @@ private final class Bench {
 
     @Test func nothingMayBeChangedThatIsNotAllowed() {
         let bench = Bench(allowing: [])
-        let effects = bench.step(.offered(Bench.scope, Bench.state(1)))
+        let effects = bench.step(.offered(Bench.scope, Bench.state(1), isNew: true))
         #expect(effects.count == 1)
         guard case .report(let report)? = effects.first else { return }
         #expect(report.outcome == .refused && report.inForce == 0)
@@ -105,7 +106,7 @@ private final class Bench {
     @Test func whatTheCheckRefusesChangesNothing() {
         let bench = Bench()
         bench.applied(1)
-        _ = bench.step(.offered(Bench.scope, Bench.state(2)))
+        _ = bench.step(.offered(Bench.scope, Bench.state(2), isNew: true))
         let problem = DesiredProblem("E001: what", file: "a.conf", line: 3, column: 7)
         let effects = bench.step(.staged(problem))
         #expect(
@@ -118,7 +119,7 @@ private final class Bench {
     @Test func whatTheBrokerRefusesGoesBackAndIsNotTriedAgain() {
         let bench = Bench()
         bench.applied(1)
-        _ = bench.step(.offered(Bench.scope, Bench.state(2)))
+        _ = bench.step(.offered(Bench.scope, Bench.state(2), isNew: true))
         _ = bench.step(.staged(nil))
         let effects = bench.step(.reloaded(bench.reload, DesiredProblem("no")))
         #expect(
@@ -129,8 +130,10 @@ private final class Bench {
         // When the broker reads it no more, nothing of it stays.
         #expect(bench.step(.reloaded(bench.reload, nil)) == [.clear])
         #expect(
-            bench.step(.offered(Bench.scope, Bench.state(2))) == [.report(bench.report(.refused, 2, inForce: 1, "no"))])
-        #expect(bench.step(.offered(Bench.scope, Bench.state(3))) == [.stage(Bench.state(3))])
+            bench.step(.offered(Bench.scope, Bench.state(2), isNew: true)) == [
+                .report(bench.report(.refused, 2, inForce: 1, "no"))
+            ])
+        #expect(bench.step(.offered(Bench.scope, Bench.state(3), isNew: true)) == [.stage(Bench.state(3))])
     }
 
     @Test func whatKillsTheBrokerGoesBackAtOnce() {
@@ -177,20 +180,55 @@ private final class Bench {
     @Test func anOlderVersionIsRefused() {
         let bench = Bench()
         bench.applied(5)
-        #expect(bench.step(.offered(Bench.scope, Bench.state(4))) == [])
+        // What the server kept of before is nobody's news.
+        #expect(bench.step(.offered(Bench.scope, Bench.state(4), isNew: false)) == [])
+        #expect(bench.machine.report == bench.report(.applied, 5, inForce: 5))
+        let report = bench.report(.refused, 4, inForce: 5, "it is older than version 5")
+        #expect(bench.step(.offered(Bench.scope, Bench.state(4), isNew: true)) == [.report(report)])
         #expect(bench.machine.inForce.version == 5)
+    }
+
+    /// The owner of a key that is believed no more cannot use up the versions.
+    @Test func versionsOfAnotherKeyAreCountedAnew() throws {
+        let old = DesiredMemory.Attempt(
+            version: DesiredLimits.version, outcome: .applied, count: 1, scope: "@north", signer: "old")
+        let state = Bench.state(DesiredLimits.version)
+        let memory = DesiredMemory(inForce: state, confirmed: state, last: DesiredMemory.Attempt(old.value))
+        #expect(memory.last == old)
+        let same = Bench(memory, signedBy: "old")
+        #expect(
+            same.step(.offered(Bench.scope, Bench.state(2), isNew: true)) == [
+                .report(
+                    same.report(
+                        .refused, 2, inForce: state.version, "it is older than version \(DesiredLimits.version)"))
+            ])
+        let other = Bench(memory, signedBy: "new")
+        // Two states of one version cannot be told apart on the disk.
+        guard case .report(let report)? = other.step(.offered(Bench.scope, state, isNew: true)).last else {
+            Issue.record("no report")
+            return
+        }
+        #expect(report.outcome == .refused)
+        #expect(other.step(.offered(Bench.scope, Bench.state(2), isNew: true)) == [.stage(Bench.state(2))])
+        guard case .note(let attempt)? = other.step(.staged(nil)).first else {
+            Issue.record("no note")
+            return
+        }
+        #expect(attempt.signer == "new" && attempt.version == 2)
     }
 
     @Test func aVersionThatStandsForSomethingElseIsRefused() {
         let bench = Bench()
         bench.applied(5)
-        guard case .report(let report)? = bench.step(.offered(Bench.scope, Bench.state(5, "other"))).last else {
+        guard case .report(let report)? = bench.step(.offered(Bench.scope, Bench.state(5, "other"), isNew: true)).last
+        else {
             Issue.record("nothing is reported")
             return
         }
         #expect(report.outcome == .refused && bench.machine.inForce == Bench.state(5))
         #expect(
-            bench.step(.offered(Bench.scope, Bench.state(5))).last == .report(bench.report(.applied, 5, inForce: 5)))
+            bench.step(.offered(Bench.scope, Bench.state(5), isNew: true)).last
+                == .report(bench.report(.applied, 5, inForce: 5)))
     }
 
     @Test(arguments: [(1, true), (DesiredMachine.mostAttempts, false)])
@@ -200,19 +238,19 @@ private final class Bench {
         let bench = Bench(memory)
         #expect(bench.first.first == .switchTo(1))
         _ = bench.step(.reloaded(bench.reload, nil))
-        let effects = bench.step(.offered(Bench.scope, Bench.state(2)))
+        let effects = bench.step(.offered(Bench.scope, Bench.state(2), isNew: true))
         #expect(effects.contains(.stage(Bench.state(2))) == isTriedAgain)
     }
 
     @Test func withoutABrokerNothingBegins() {
         let bench = Bench(isBrokerThere: false)
-        #expect(bench.step(.offered(Bench.scope, Bench.state(1))) == [])
+        #expect(bench.step(.offered(Bench.scope, Bench.state(1), isNew: true)) == [])
         #expect(bench.step(.broker(isThere: true)) == [.stage(Bench.state(1))])
     }
 
     @Test func aBrokerThatDoesNotAnswerIsAskedAgainAFewTimes() {
         let bench = Bench()
-        _ = bench.step(.offered(Bench.scope, Bench.state(1)))
+        _ = bench.step(.offered(Bench.scope, Bench.state(1), isNew: true))
         for count in 1...DesiredMachine.mostAttempts {
             let tried = bench.step(.staged(nil))
             #expect(tried.first == .note(bench.attempt(.trial, 1, count: count)))
@@ -233,11 +271,11 @@ private final class Bench {
         #expect(bench.machine.report == report)
         #expect(bench.step(.leftOut(DesiredProblem(words))) == [])
         // Who asks again is told the same.
-        #expect(bench.step(.offered(Bench.scope, Bench.state(1))) == [.report(report)])
+        #expect(bench.step(.offered(Bench.scope, Bench.state(1), isNew: true)) == [.report(report)])
         #expect(bench.step(.leftOut(nil)) == [.report(bench.report(.applied, 1, inForce: 1))])
         // What is under way has the word, and what follows it begins anew.
         _ = bench.step(.leftOut(DesiredProblem(words)))
-        _ = bench.step(.offered(Bench.scope, Bench.state(2)))
+        _ = bench.step(.offered(Bench.scope, Bench.state(2), isNew: true))
         #expect(bench.step(.leftOut(nil)) == [])
         _ = bench.step(.staged(nil))
         let trial = bench.report(.trial, 2, inForce: 2)
@@ -249,7 +287,7 @@ private final class Bench {
         let bench = Bench()
         bench.applied(1)
         let (state, words) = (Bench.state(2), "no answer")
-        #expect(bench.step(.offered(Bench.scope, state)) == [.stage(state)])
+        #expect(bench.step(.offered(Bench.scope, state, isNew: true)) == [.stage(state)])
         let report = bench.report(.rolledBack, 2, inForce: 1, words)
         for count in 1..<DesiredMachine.mostAttempts {
             #expect(
@@ -263,19 +301,19 @@ private final class Bench {
                 .clear,
             ])
         #expect(bench.machine.isIdle && bench.machine.inForce == Bench.state(1))
-        #expect(bench.step(.offered(Bench.scope, state)) == [.report(report)])
+        #expect(bench.step(.offered(Bench.scope, state, isNew: true)) == [.report(report)])
     }
 
     @Test func aLateAnswerIsNotThatOfTheNext() {
         let bench = Bench()
         bench.applied(1)
-        _ = bench.step(.offered(Bench.scope, Bench.state(2)))
+        _ = bench.step(.offered(Bench.scope, Bench.state(2), isNew: true))
         _ = bench.step(.staged(nil))
         let late = bench.reload
         // It has not answered in time: what was before is read again.
         #expect(bench.step(.time, after: .seconds(20)).first == .switchTo(1))
         let back = bench.reload
-        _ = bench.step(.offered(Bench.scope, Bench.state(3)))
+        _ = bench.step(.offered(Bench.scope, Bench.state(3), isNew: true))
         #expect(bench.step(.reloaded(late, nil)) == [] && !bench.machine.isIdle)
         #expect(bench.step(.reloaded(back, nil)).contains(.stage(Bench.state(3))))
         _ = bench.step(.staged(nil))
@@ -290,13 +328,13 @@ private final class Bench {
     @Test func aDiskThatFailsChangesNothingOrGoesBack() {
         let problem = DesiredProblem("the disk is full")
         let bench = Bench()
-        _ = bench.step(.offered(Bench.scope, Bench.state(1)))
+        _ = bench.step(.offered(Bench.scope, Bench.state(1), isNew: true))
         let refusal = bench.report(.refused, 1, inForce: 0, "the disk is full")
         #expect(bench.step(.failed(problem)) == [.report(refusal), .clear])
         // Nor can anything be removed.
         #expect(bench.step(.failed(problem)) == [] && bench.machine.isIdle)
         let later = Bench()
-        _ = later.step(.offered(Bench.scope, Bench.state(1)))
+        _ = later.step(.offered(Bench.scope, Bench.state(1), isNew: true))
         _ = later.step(.staged(nil))
         #expect(later.step(.failed(problem)).first == .switchTo(0))
         // Not even that can be done: again, until it can.
@@ -309,7 +347,7 @@ private final class Bench {
         let bench = Bench()
         var staged = 0
         for version in 1...100 as ClosedRange<UInt64> {
-            let effects = bench.step(.offered(Bench.scope, Bench.state(version)))
+            let effects = bench.step(.offered(Bench.scope, Bench.state(version), isNew: true))
             if effects.contains(.stage(Bench.state(version))) {
                 staged += 1
                 _ = bench.step(.staged(DesiredProblem("no")))
@@ -321,8 +359,8 @@ private final class Bench {
 
     @Test func ofADeviceAndItsGroupsTheNewestCounts() {
         let bench = Bench(isBrokerThere: false)
-        _ = bench.step(.offered(.device("kiosk"), Bench.state(3)))
-        _ = bench.step(.offered(.group("north"), Bench.state(4)))
+        _ = bench.step(.offered(.device("kiosk"), Bench.state(3), isNew: true))
+        _ = bench.step(.offered(.group("north"), Bench.state(4), isNew: true))
         #expect(bench.step(.broker(isThere: true)) == [.stage(Bench.state(4))])
     }
 
@@ -330,6 +368,7 @@ private final class Bench {
         let bench = Bench()
         bench.applied(1)
         let whole = DesiredState(version: 2, policy: Bench.state(1).policy, isPaused: true)
-        #expect(bench.step(.offered(Bench.scope, DesiredState(version: 2, isPaused: true))) == [.stage(whole)])
+        #expect(
+            bench.step(.offered(Bench.scope, DesiredState(version: 2, isPaused: true), isNew: true)) == [.stage(whole)])
     }
 }

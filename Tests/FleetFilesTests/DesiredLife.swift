@@ -76,7 +76,7 @@ final class DesiredLife {
         }
         self.feed(.broker(isThere: self.isBrokerThere))
         self.feed(.connection(self.isServerThere))
-        if self.isServerThere, let retained { self.feed(.offered(.group("all"), retained)) }
+        if self.isServerThere, let retained { self.feed(.offered(.group("all"), retained, isNew: false)) }
     }
 
     private func kill() {
@@ -186,14 +186,14 @@ final class DesiredLife {
             version: version,
             policy: (0..<policies).map { DesiredFile("\($0).conf", head + ($0 == 0 ? body : "")) },
             apps: (0..<apps).map { DesiredFile("org.example.A\($0).conf", head + "[App]\nUsage=Is there\n") })
-        if self.isServerThere, let retained { self.feed(.offered(.group("all"), retained)) }
+        if self.isServerThere, let retained { self.feed(.offered(.group("all"), retained, isNew: false)) }
     }
 
     func step() {
         self.start()
         switch Int.random(in: 0..<20, using: &self.random) {
         case 0..<4: self.offer(Kind.allCases.randomElement(using: &self.random) ?? .good)
-        case 4: if let retained, self.isServerThere { self.feed(.offered(.group("all"), retained)) }
+        case 4: if let retained, self.isServerThere { self.feed(.offered(.group("all"), retained, isNew: false)) }
         case 5..<8: self.changesLeft = Int.random(in: 0..<60, using: &self.random)
         case 8: self.kill()
         case 9: self.server(!self.isServerThere)
@@ -208,7 +208,7 @@ final class DesiredLife {
         self.feed(.connection(isThere))
         guard isThere else { return }
         if let report = self.machine?.report { self.feed(.told(report)) }
-        if let retained { self.feed(.offered(.group("all"), retained)) }
+        if let retained { self.feed(.offered(.group("all"), retained, isNew: false)) }
     }
 
     private func broker(_ isThere: Bool) {

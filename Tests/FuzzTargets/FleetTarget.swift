@@ -88,7 +88,7 @@ enum FleetTarget {
             )
             _ = PolicyLinter.check(reading).map { "\($0)" }
         }
-        return self.step(.offered(scope, state), steering)
+        return self.step(.offered(scope, state, isNew: true), steering)
     }
 
     /// What is believed goes through the machine to its end, whatever the disk and the broker say.

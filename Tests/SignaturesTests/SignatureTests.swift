@@ -43,6 +43,19 @@ import Testing
         #expect(!(try VerifyingKey(file: others.open)).isSigned(bytes, by: signature))
     }
 
+    @Test func aKeyIsToldFromOthers() throws {
+        let (keys, others) = (try Keys(), try Keys())
+        defer {
+            try? keys.remove()
+            try? others.remove()
+        }
+        let first = try VerifyingKey(file: keys.open).fingerprint
+        let again = try VerifyingKey(file: keys.open).fingerprint
+        let other = try VerifyingKey(file: others.open).fingerprint
+        #expect(first == again && first.utf8.count == 64)
+        #expect(first != other)
+    }
+
     @Test func nothingAlsoCanBeSigned() throws {
         let keys = try Keys()
         defer { try? keys.remove() }
