@@ -40,9 +40,10 @@ package final class Client {
     private var timer: EventLoop.TimerID?
     private var isTelling = false
     private var isOver = false
+    /// Room for what is to be done when a server has taken all that there is.
+    private var ballast: UnsafeMutableRawPointer?
     /// When something was written last, and read, in the time of the loop's clock.
-    private var lastWrite: Int64 = 0
-    private var lastRead: Int64 = 0
+    private var last = (read: Int64(0), write: Int64(0))
     /// After how many seconds without a word the server is asked: what we wanted, or what it says instead.
     private var keepAliveSeconds: UInt16
 
@@ -59,6 +60,9 @@ package final class Client {
     /// However often a server wants a sign of life, it gets none more often than each so many seconds.
     private static let shortestKeepAlive: UInt16 = 5
 
+    /// So much room is kept, in bytes; while nobody touches it, it takes no memory.
+    private static let ballastBytes = 2 << 20
+
     package init(_ settings: ConnectionSettings, on loop: EventLoop) throws(MQTTProblem) {
         guard Self.isReady else { throw MQTTProblem("the library cannot begin") }
         // SAFETY: the texts live for the call, which copies them.
@@ -69,6 +73,8 @@ package final class Client {
         self.keepAliveSeconds = settings.keepAlive
         self.loop = loop
         unsafe self.handle = handle
+        // SAFETY: it is freed once, when it is needed or with us, and nobody reads it.
+        unsafe self.ballast = settings.mostMemory == nil ? nil : malloc(Self.ballastBytes)
         unsafe mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
         self.listen()
     }
@@ -79,6 +85,7 @@ package final class Client {
         self.socket = nil
         // SAFETY: the handle is ours, and none of its callbacks runs: they run within calls of ours.
         unsafe mosquitto_destroy(self.handle)
+        unsafe free(self.ballast)
     }
 
     // MARK: Beginning
@@ -98,7 +105,7 @@ package final class Client {
             throw .of(result, while: "connect to \(address)")
         }
         let now = Clock.boottime.now()
-        (self.lastRead, self.lastWrite) = (now, now)
+        (self.last.read, self.last.write) = (now, now)
         let theirs = unsafe mosquitto_socket(self.handle)
         guard theirs >= 0 else { throw MQTTProblem("connect to \(address): the socket is gone") }
         self.impose(patienceOn: theirs)
@@ -229,7 +236,7 @@ package final class Client {
     }
 
     private func wrote() {
-        self.lastWrite = Clock.boottime.now()
+        self.last.write = Clock.boottime.now()
         self.lookForMore()
     }
 
@@ -240,7 +247,7 @@ package final class Client {
         // In a handshake the library goes on where it reads, and what is to be written waits for that: each does both then.
         let isBeginning = !self.isConnected
         if isBeginning || !readiness.isDisjoint(with: [.read, .hangUp, .failed]) {
-            self.lastRead = Clock.boottime.now()
+            self.last.read = Clock.boottime.now()
             self.end(unless: unsafe mosquitto_loop_read(self.handle, Self.packetsPerTurn))
             if let most = self.settings.mostMemory, FreeMemory.held > most { self.end(Self.tooMuch) }
         }
@@ -276,10 +283,10 @@ package final class Client {
             self.end(MQTTProblem("the server does not answer"))
             return self.tell()
         }
-        let due = min(self.lastWrite, self.lastRead) + self.keepAlive
+        let due = min(self.last.write, self.last.read) + self.keepAlive
         let now = Clock.boottime.now()
         guard due <= now else { return self.loop.reschedule(timer, at: due) }
-        self.lastWrite = now
+        self.last.write = now
         self.end(unless: unsafe mosquitto_loop_misc(self.handle))
         self.lookForMore()
         self.tell()
@@ -304,10 +311,18 @@ package final class Client {
     private func end(_ problem: MQTTProblem) {
         guard !self.isOver else { return }
         self.isOver = true
+        if problem == Self.tooMuch { self.makeRoom() }
         self.loop.cancel(&self.registration)
         self.socket = nil
         self.loop.cancel(&self.timer)
         self.events.append(.ended(problem))
+    }
+
+    /// There may be no memory left to read what came, and Swift ends a program that gets none.
+    private func makeRoom() {
+        unsafe free(self.ballast)
+        unsafe self.ballast = nil
+        self.events.removeAll { if case .arrived = $0 { true } else { false } }
     }
 
     /// Tells what came; a handler may do whatever it likes, also let go of us.

@@ -364,6 +364,33 @@ def wrong_properties(line, end, chance):
     line.serve(1)
 
 
+def data_of(port):
+    """How many bytes the program has whose end of a connection is at this port."""
+    with open("/proc/net/tcp") as table:
+        rows = [row.split() for row in table]
+    inode = next(row[9] for row in rows if row[1].endswith(f":{port:04X}"))
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            files = f"/proc/{process}/fd"
+            if any(os.readlink(f"{files}/{file}") == f"socket:[{inode}]" for file in os.listdir(files)):
+                with open(f"/proc/{process}/status") as status:
+                    return next(int(row.split()[1]) << 10 for row in status if row.startswith("VmData:"))
+        except OSError:
+            continue
+    raise Gone("nobody has the other end")
+
+
+def brim(line, end, chance):
+    """Something to read, and behind it the head of a packet that takes nearly all that the bridge may have."""
+    line.welcome()
+    line.serve(0.5)
+    files = ", ".join(f'"{number}.conf": "{"[Rule x]" * 2000}"' for number in range(9))
+    size = (192 << 20) - data_of(line.socket.getpeername()[1]) - 300_000
+    head = bytes([PUBLISH << 4]) + length(size) + text(DESIRED) + b"\0" + b"x" * 64
+    line.send(publish(DESIRED, f'{{"version": 1, "policy": {{{files}}}}}'.encode()) + head)
+    line.serve(1)
+
+
 def refused(line, end, chance):
     for kind, _, _ in line.packets(20):
         if kind == CONNECT:
@@ -373,7 +400,7 @@ def refused(line, end, chance):
 
 KINDS = [garbage, endless, endless_properties, long_length, hoard, deaf, flood, huge_retained, too_large, nested, questions, strangers,
          shifting, mutated, topics, twice, unasked, refusals, forgetful, nothing_on_the_way, no_quality, small_packets,
-         odd_properties, wrong_properties, refused]
+         odd_properties, wrong_properties, refused, brim]
 
 
 def main():

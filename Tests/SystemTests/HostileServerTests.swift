@@ -16,6 +16,7 @@ extension Surroundings {
             ("forgetful", ""), ("nothing_on_the_way", "no server: "),
             ("no_quality", "acknowledges nothing"), ("small_packets", "no more than 10 bytes"),
             ("odd_properties", ""), ("wrong_properties", "no server: "), ("refused", "no server: "),
+            ("brim", "more than we can keep"),
         ]
 
         /// What a bridge may have had in memory at most, in bytes: all that there is for it, and pages of its programs' files.
