@@ -12,6 +12,9 @@ enum ApplyCommand {
         expected: "a share, such as 5%, or a number"
     ) { Share($0) }
     private static let first = CommandOption.flag("first", "also to a group of which the server knows nothing yet")
+    static let without = CommandOption.value(
+        "without", "NAME", "leave out of account who only says to be of the group; may be given several times",
+        repeats: true)
     static let wait = CommandOption.flag("wait", "return when all devices that are there have it")
     static let signKey = CommandOption.value(
         "sign-key", "FILE", "the private key (ed25519) by which it is signed", naming: .file)
@@ -28,7 +31,7 @@ enum ApplyCommand {
 
     static let syntax = CommandSyntax(
         "apply", "have a group of devices do what stands in a directory",
-        options: [group, first, canary, watch, wait, patience, confirm, pause, signKey, ServerOption.json],
+        options: [group, first, without, canary, watch, wait, patience, confirm, pause, signKey, ServerOption.json],
         arguments: [
             CommandArgument(
                 "DIR", "has policy.d, apps.d, thresholds; what it does not have is left as it is", naming: .directory)
@@ -56,7 +59,8 @@ enum ApplyCommand {
         state.version = try session.nextVersion()
         state = state.over(old ?? .none)
         state.confirmWithin = try arguments.value(of: confirm)
-        let rollout = Rollout(session, group, Progress(isJSON: arguments.has(ServerOption.json)))
+        let rollout = Rollout(
+            session, group, without: arguments.values(of: without), Progress(isJSON: arguments.has(ServerOption.json)))
         try rollout.check(state)
         if let share { try rollout.tryFirst(state, on: share, terms) }
         try rollout.publish(state, behind: old)

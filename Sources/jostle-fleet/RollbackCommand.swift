@@ -7,7 +7,8 @@ enum RollbackCommand {
     static let syntax = CommandSyntax(
         "rollback", "give a group of devices back what it had before the last 'apply' or 'rollback'",
         options: [
-            ApplyCommand.group, ApplyCommand.wait, ApplyCommand.patience, ApplyCommand.signKey, ServerOption.json,
+            ApplyCommand.group, ApplyCommand.without, ApplyCommand.wait, ApplyCommand.patience, ApplyCommand.signKey,
+            ServerOption.json,
         ], exits: ServerOption.exits
     ) { arguments in
         let group = try ApplyCommand.groupName(arguments, "rollback")
@@ -17,7 +18,9 @@ enum RollbackCommand {
             throw FleetFailure(.no, "nothing is known of what group \(group) had before")
         }
         state.version = try session.nextVersion()
-        let rollout = Rollout(session, group, Progress(isJSON: arguments.has(ServerOption.json)))
+        let rollout = Rollout(
+            session, group, without: arguments.values(of: ApplyCommand.without),
+            Progress(isJSON: arguments.has(ServerOption.json)))
         try rollout.publish(state, behind: session.book.groups[group])
         if arguments.has(ApplyCommand.wait) {
             try rollout.waitForAll(

@@ -9,10 +9,13 @@ struct Rollout {
     let session: FleetSession
     let group: String
     let progress: Progress
+    /// Whoever says to be of the group and is not: what they say counts for nothing.
+    private let strangers: Set<String>
     /// What devices had reported when it began.
     private let before: [String: DesiredReport]
 
-    init(_ session: FleetSession, _ group: String, _ progress: Progress) {
+    init(_ session: FleetSession, _ group: String, without strangers: [String], _ progress: Progress) {
+        self.strangers = Set(strangers)
         (self.session, self.group, self.progress) = (session, group, progress)
         self.before = session.book.devices.compactMapValues(\.report)
     }
@@ -27,13 +30,24 @@ struct Rollout {
     private var now: Timestamp { Timestamp(microseconds: Clock.monotonic.now()) }
     private var book: DeviceBook { self.session.book }
 
-    /// Who lets nobody change one of these kinds would refuse all of it, and whatever the group is told later.
+    /// Who is in a group is what each says; a server need not know better.
+    private var members: [String] { self.book.devices(in: self.group).filter { !self.strangers.contains($0) } }
+    private var present: [String] { self.members.filter { self.book.devices[$0]?.isOnline ?? false } }
+
+    /// Who lets nobody change one of these kinds would refuse all of it, and whatever the group is told later. Of who is not there it is only
+    /// said: it may never have been there.
     func check(_ state: DesiredState) throws {
-        for name in self.book.devices(in: self.group) {
+        for name in self.members {
             let allowed = self.book.devices[name]?.desired ?? []
-            for change in state.changes.map(\.rawValue).sorted() where !allowed.contains(change) {
-                throw FleetFailure(.refused, "\(name) lets nobody change \(change) ([Allow] Desired); nothing was sent")
+            guard let change = state.changes.map(\.rawValue).sorted().first(where: { !allowed.contains($0) }) else {
+                continue
             }
+            let problem = "\(name) lets nobody change \(change) ([Allow] Desired)"
+            guard self.book.devices[name]?.isOnline ?? false else {
+                complain("\(problem); it is not there, and would refuse it")
+                continue
+            }
+            throw FleetFailure(.refused, "\(problem); nothing was sent; --without \(name) leaves it out of account")
         }
     }
 
@@ -41,7 +55,7 @@ struct Rollout {
 
     /// Has some devices try it. Returns when all is well with these; else they get back what they had, and it fails.
     func tryFirst(_ state: DesiredState, on share: Share, _ terms: Canary.Terms) throws {
-        let online = self.book.devices(in: self.group).filter { self.book.devices[$0]?.isOnline ?? false }
+        let online = self.present
         guard !online.isEmpty else { throw FleetFailure(.no, "no device of group \(self.group) is there") }
         let canaries = Canary.choose(share.count(of: online.count), of: online, for: state.version)
         let others = online.filter { !canaries.contains($0) }
@@ -148,7 +162,7 @@ struct Rollout {
         for name in bad {
             try self.progress.tell("refused", "\(name): \(self.book.devices[name]?.report?.line ?? "")")
         }
-        let away = self.book.devices(in: self.group).filter { !(self.book.devices[$0]?.isOnline ?? false) }
+        let away = self.members.filter { !(self.book.devices[$0]?.isOnline ?? false) }
         if !away.isEmpty {
             try self.progress.tell(
                 "away", "\(away.count) not there, and will have it when they come: \(Self.list(away))",
@@ -159,7 +173,7 @@ struct Rollout {
 
     /// The devices of the group that are there, those that have it, and those that will not.
     private func count(_ version: UInt64) -> (all: [String], done: [String], bad: [String]) {
-        let all = self.book.devices(in: self.group).filter { self.book.devices[$0]?.isOnline ?? false }
+        let all = self.present
         func outcome(_ name: String) -> DesiredReport.Outcome? {
             self.report(of: name, on: version).flatMap { $0.version == version ? $0.outcome : nil }
         }

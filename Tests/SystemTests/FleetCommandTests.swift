@@ -27,7 +27,7 @@ extension Surroundings {
                     !["listener", "cafile", "certfile", "keyfile", "acl_file", "require", "use_identity"].contains(
                         where: line.hasPrefix)
                 }
-                #expect(lines.count == 5, "\(lines)")
+                #expect(lines.count == 6, "\(lines)")
                 self.server = try MQTTServer(isSecure: true, lines: lines + ["acl_file \(acl)"])
                 for name in ["kiosk-17", "operator", "visitor"] { try self.server.certify(name) }
                 self.keys = try SigningKeys()
@@ -235,6 +235,39 @@ extension Surroundings {
                 end = try? program.waitForEnd(timeout: .milliseconds(50))
             }
             #expect(end == .exited(0))
+        }
+
+        /// Who is in a group is what each says: who is not there has no say, and who is can be left out of account.
+        @Test func whoOnlySaysToBeOfTheGroupHasNoVeto() throws {
+            let server = try MQTTServer()
+            let visitor = try FleetListener(server)
+            try visitor.connect()
+            let topics = FleetTopics(device: "visitor")
+            func tell(_ topic: String, _ text: String) throws {
+                try visitor.want(text, of: topic)
+                try visitor.wait(topic) { visitor.last(topic) != nil }
+            }
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let directory = "\(bus.directory)/wanted"
+            for path in [directory, "\(directory)/policy.d"] { try #require(mkdir(path, 0o755) == 0) }
+            try FleetScene.write(Self.quiet, to: "\(directory)/policy.d/50-fleet.conf")
+            func apply(_ more: String...) throws -> Tool.Result {
+                try Tool.run(
+                    [
+                        Programs.path(of: "jostle-fleet"), "apply", directory, "--group", "kiosks", "--plain",
+                        "--server",
+                        "127.0.0.1:\(server.port)",
+                    ] + more)
+            }
+            try tell(topics.birth, #"{"device":"visitor","groups":["kiosks"],"desired":[]}"#)
+            let absent = try apply()
+            #expect(absent.status == 0 && absent.stderr.contains("visitor lets nobody change policy"), "\(absent)")
+            try tell(topics.presence, #"{"online":true}"#)
+            let present = try apply()
+            #expect(present.status == 4 && present.stderr.contains("--without visitor"), "\(present)")
+            let without = try apply("--without", "visitor", "--wait")
+            #expect(without.status == 0 && without.stdout.contains("0 of 0 devices have it"), "\(without)")
         }
 
         /// A part of the directory that is something else, or leads nowhere, is no part that is left out. Nobody needs a server to know.
