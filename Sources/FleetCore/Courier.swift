@@ -274,17 +274,17 @@ package struct Courier: Sendable {
         }
         switch request.table {
         case .verdict:
-            let underWay = self.verdicts.isReadAgain(request) ? self.onTheWay(of: .verdict) : []
+            let underWay = self.verdicts.isReadAgain(request) ? self.rowsOnTheWay(of: .verdict) : []
             self.verdicts.take(stretch, for: request, besides: underWay)
         case .event:
             // What the consumer has not stored yet is under way, too.
             let underWay =
-                self.events.isReadAgain(request) ? self.onTheWay(of: .event).union(self.unstored.rows) : []
+                self.events.isReadAgain(request) ? self.rowsOnTheWay(of: .event).union(self.unstored.rows) : []
             self.events.take(self.withoutOwn(stretch, isPast: request.isPast), for: request, besides: underWay)
         }
     }
 
-    private func onTheWay(of table: JournalTable) -> Set<Int64> {
+    private func rowsOnTheWay(of table: JournalTable) -> Set<Int64> {
         Set(self.onTheWay.values.compactMap { $0.table == table ? $0.row : nil })
     }
 
