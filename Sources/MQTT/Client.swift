@@ -85,6 +85,7 @@ package final class Client {
         self.socket = nil
         // SAFETY: the handle is ours, and none of its callbacks runs: they run within calls of ours.
         unsafe mosquitto_destroy(self.handle)
+        // SAFETY: nobody else has it, and it is forgotten when it is freed before.
         unsafe free(self.ballast)
     }
 
@@ -105,7 +106,7 @@ package final class Client {
             throw .of(result, while: "connect to \(address)")
         }
         let now = Clock.boottime.now()
-        (self.last.read, self.last.write) = (now, now)
+        self.last = (read: now, write: now)
         let theirs = unsafe mosquitto_socket(self.handle)
         guard theirs >= 0 else { throw MQTTProblem("connect to \(address): the socket is gone") }
         self.impose(patienceOn: theirs)
@@ -320,6 +321,7 @@ package final class Client {
 
     /// There may be no memory left to read what came, and Swift ends a program that gets none.
     private func makeRoom() {
+        // SAFETY: nobody else has it, and it is forgotten at once.
         unsafe free(self.ballast)
         unsafe self.ballast = nil
         self.events.removeAll { if case .arrived = $0 { true } else { false } }
