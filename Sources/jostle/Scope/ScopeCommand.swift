@@ -217,7 +217,8 @@ struct ScopeSession {
     ) {
         self.signal = signal
         self.detectors = detectors
-        self.engine = DetectionEngine(channels: sensor.channels, range: sensor.range)
+        self.engine = DetectionEngine(
+            channels: sensor.channels, range: sensor.range, gap: SensorLimits.gap(of: sensor.name))
         self.picture = picture
     }
 
