@@ -81,6 +81,8 @@ package struct Courier: Sendable {
         /// What came from the bus, and when at the latest its row is there.
         var recent: Recent?
         var isPast = false
+        /// It says that it may have come before.
+        var isCopy = false
     }
 
     package init(_ settings: Settings, from state: BridgeState) {
@@ -400,12 +402,14 @@ package struct Courier: Sendable {
     private mutating func send(_ message: Outgoing, _ parcel: Parcel) -> (ticket: Ticket, message: Outgoing) {
         let ticket = self.nextTicket
         self.nextTicket += 1
+        var parcel = parcel
+        parcel.isCopy = message.properties.contains { $0.name == "again" }
         self.onTheWay[ticket] = parcel
         self.window.send(isPast: parcel.isPast)
         if parcel.table != nil {
             self.counters.sent += 1
             if parcel.isPast { self.counters.past += 1 }
-            if message.properties.contains(where: { $0.name == "again" }) { self.counters.again += 1 }
+            if parcel.isCopy { self.counters.again += 1 }
         }
         return (ticket, message)
     }
@@ -445,7 +449,7 @@ package struct Courier: Sendable {
         self.window.acknowledge(isPast: parcel.isPast)
         guard let table = parcel.table else { return }
         if table == .event, self.settings.waitsForConsumer, let name = parcel.name {
-            return self.unstored.add(name, row: parcel.row)
+            return self.unstored.add(UnstoredEvents.Event(name: name, row: parcel.row, isCopy: parcel.isCopy))
         }
         self.finish(table, parcel.row, parcel.name)
     }

@@ -148,10 +148,15 @@ package struct OwnEvents: Sendable {
 }
 
 /// Events that the server has and of which the consumer has not said that it stored them, in the order in which they were sent.
+///
+/// The consumer names one and means all that it got before. What it says of one that may have been sent before can be of the first
+/// copy, behind which others may have been lost since; so that is of this one alone.
 package struct UnstoredEvents: Sendable {
     package struct Event: Equatable, Sendable {
         package var name: EventName
         package var row: Int64?
+        /// It may have been sent before.
+        package var isCopy = false
     }
 
     private var events: [Event] = []
@@ -167,10 +172,10 @@ package struct UnstoredEvents: Sendable {
     /// The rows that they stand in, as far as those were read.
     package var rows: [Int64] { self.events[self.start...].compactMap(\.row) }
 
-    package mutating func add(_ name: EventName, row: Int64?) {
+    package mutating func add(_ event: Event) {
         // What is live goes on: of those the oldest is forgotten, and sent again when the connection is another one.
         if self.isFull { self.start += 1 }
-        self.events.append(Event(name: name, row: row))
+        self.events.append(event)
         self.tidy()
     }
 
@@ -186,13 +191,12 @@ package struct UnstoredEvents: Sendable {
         self.events[index].row = row
     }
 
-    /// One was stored, and all before it; those that are done now.
+    /// One was stored, and with it all before, unless it is a copy; those that are done now.
     package mutating func stored(_ name: EventName) -> ArraySlice<Event> {
         guard let index = self.events[self.start...].lastIndex(where: { $0.name == name }) else { return [] }
-        defer {
-            self.start = index + 1
-            self.tidy()
-        }
+        defer { self.tidy() }
+        if self.events[index].isCopy, index > self.start { return [self.events.remove(at: index)] }
+        defer { self.start = index + 1 }
         return self.events[self.start...index]
     }
 

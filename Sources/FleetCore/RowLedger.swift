@@ -61,18 +61,18 @@ package struct RowLedger: Equatable, Sendable {
         self.ahead = []
     }
 
-    /// Goes back to what was done at some time before. What was kept elsewhere and is ahead of us stays undone: nothing is done that we
-    /// have not done ourselves.
+    /// Goes back to what was done at some time before. What was kept elsewhere and is ahead of us stays undone, as what we have done
+    /// and they have not: done is what both have.
     package mutating func restore(_ earlier: RowLedger) {
-        guard earlier.cursor <= self.cursor else { return }
-        var done = self.ahead
-        if self.cursor > 0 { done.append(1...self.cursor) }
-        var restored = RowLedger(cursor: earlier.cursor)
-        for theirs in earlier.ahead {
-            for ours in done where ours.overlaps(theirs) { restored.finish(ours.clamped(to: theirs)) }
+        var restored = RowLedger(cursor: 0)
+        for theirs in earlier.done {
+            for ours in self.done where ours.overlaps(theirs) { restored.finish(ours.clamped(to: theirs)) }
         }
         self = restored
     }
+
+    /// All that is done with, in order.
+    private var done: [ClosedRange<Int64>] { (self.cursor > 0 ? [1...self.cursor] : []) + self.ahead }
 
     /// The stretches ahead, as far as they are kept.
     package var value: DataValue {

@@ -242,8 +242,33 @@ import Testing
             courier.acknowledged(next.ticket)
         }
         #expect(rows == ["1", "2", "3", "4"])
-        if waits { courier.stored(Self.event(4).name) }
+        if waits { for row in Int64(1)...4 { courier.stored(Self.event(row).name) } }
         #expect(courier.position.events == RowLedger(cursor: 5))
+    }
+
+    /// Whoever says that it stored a copy may mean the first one, and has nothing of what came between.
+    @Test func aCopySpeaksForItselfAlone() throws {
+        var courier = Self.courier(waitsForConsumer: true)
+        func sendAll() {
+            while let next = courier.nextSend(at: .zero) { courier.acknowledged(next.ticket) }
+        }
+        Self.connect(&courier, newest: 0)
+        courier.hasFoundOut()
+        courier.grew(newestEvent: 3, newestVerdict: 0)
+        Self.read(&courier, 1...3)
+        sendAll()
+        courier.disconnected(at: .zero)
+        Self.connect(&courier, newest: 3)
+        courier.hasFoundOut()
+        Self.read(&courier, 1...3)
+        sendAll()
+        courier.grew(newestEvent: 4, newestVerdict: 0)
+        Self.read(&courier, 1...4)
+        sendAll()
+        courier.stored(Self.event(3).name)
+        #expect(courier.position.events == RowLedger(cursor: 0, ahead: [3...3]))
+        courier.stored(Self.event(4).name)
+        #expect(courier.position.events == RowLedger(cursor: 4))
     }
 
     /// Each pause is longer than the one before, and what happens now does not wait for any.
@@ -444,5 +469,9 @@ import Testing
         var fresh = RowLedger(cursor: 0)
         fresh.restore(RowLedger(cursor: 0, ahead: [2...9]))
         #expect(fresh == RowLedger(cursor: 0))
+        // Nor is what we know less of than it does, or it less than we.
+        var behind = RowLedger(cursor: 0, ahead: [3...4, 8...8])
+        behind.restore(RowLedger(cursor: 2, ahead: [4...4, 7...9]))
+        #expect(behind == RowLedger(cursor: 0, ahead: [4...4, 8...8]))
     }
 }

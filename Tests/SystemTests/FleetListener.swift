@@ -154,6 +154,7 @@ final class FleetListener {
 
     /// Says what it has no right to: a server refuses that, or leaves whoever says it.
     func trespass(_ text: String, on topic: String) throws {
+        if !self.isConnected { try self.connect() }
         let before = self.acknowledged
         try self.want(text, of: topic)
         try self.wait("an answer") { !self.isConnected || self.acknowledged > before }
