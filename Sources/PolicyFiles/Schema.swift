@@ -214,7 +214,10 @@ enum Schema {
             (target, words) throws(ValueProblem) in
             target.mayPush = try Values.flag(words)
         },
-        Key("MayReportForeground", .flag, "no", "Whether it may say which app is in the foreground.") {
+        Key(
+            "MayReportForeground", .flag, "no",
+            "Whether it may say which app is in the foreground, also from a sandbox."
+        ) {
             (target, words) throws(ValueProblem) in
             target.mayReportForeground = try Values.flag(words)
         },
