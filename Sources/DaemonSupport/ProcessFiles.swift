@@ -52,7 +52,7 @@ package struct ProcessFiles: ~Copyable {
             return self.mayHideSandbox ? [] : nil
         }
         let mounts = self.mounts
-        guard Self.answersAtOnce(root, mounts) else { return [] }
+        guard Self.isOwnRoot(root) || Self.answersAtOnce(root, mounts) else { return [] }
         do throws(SystemError) {
             let file = try Self.open(".flatpak-info", in: root, Self.nameOnly | O_NOFOLLOW)
             guard Self.answersAtOnce(file, mounts) else { return [] }
@@ -73,6 +73,33 @@ package struct ProcessFiles: ~Copyable {
         guard let own = Self.ownRoot else { return true }
         return Self.fileSystem(ofMount: own.mount, self.mounts)?.place != Array("/".utf8)
     }
+
+    /// Whether it is the very root that we have ourselves, which no table of mounts shows to whoever lives in a directory that is none
+    /// (`chroot`).
+    private static func isOwnRoot(_ root: borrowing OwnedDescriptor) -> Bool {
+        guard let own = self.ownPlace, let place = self.place(of: root) else { return false }
+        return own == place
+    }
+
+    /// Where a file is, which no two are.
+    private struct FilePlace: Equatable, Sendable {
+        var mount: Int
+        var device: dev_t
+        var inode: ino_t
+    }
+
+    private static func place(of file: borrowing OwnedDescriptor) -> FilePlace? {
+        let raw = file.raw
+        var status = stat()
+        // SAFETY: the descriptor is lent and open, and the status is ours.
+        guard let mount = self.mount(of: file), unsafe fstat(raw, &status) == 0 else { return nil }
+        return FilePlace(mount: mount, device: status.st_dev, inode: status.st_ino)
+    }
+
+    private static let ownPlace: FilePlace? = {
+        guard let root = try? OwnedDescriptor(opening: "/", nameOnly | O_DIRECTORY) else { return nil }
+        return place(of: root)
+    }()
 
     /// Whether an open file is on one of the file systems on which Flatpak's may be, and which no program stands behind; or on the one
     /// that we run from ourselves, whatever that is.

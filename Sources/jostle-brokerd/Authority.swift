@@ -32,6 +32,8 @@ struct Authority {
     func ifReporter(
         among reporters: Policy.Entitled, _ call: MethodCall, then: @escaping (UInt32, UInt32?) -> Void
     ) {
+        // Asked together with what follows, so that who ends right after its call is there for both.
+        self.bus.identity(of: call.sender) { _ in }
         self.bus.credentials(of: call.sender) { credentials in
             guard let credentials, let user = credentials.user else {
                 return call.fail(.accessDenied("the bus does not know your user"))
