@@ -126,6 +126,8 @@ package struct DesiredMachine: Sendable {
     ) {
         self.memory = memory
         self.signer = signer
+        // Where that was not written down yet it was whoever may sign now.
+        if self.memory.last?.signer == nil { self.memory.last?.signer = signer }
         self.allowed = allowed
         self.confirmWithin = min(max(confirmWithin, Self.confirmRange.lowerBound), Self.confirmRange.upperBound)
         self.patience = self.confirmWithin

@@ -177,6 +177,7 @@ package struct JournalTrack: Sendable {
         let through = max(stretch.through, stretch.rows.last?.row ?? 0)
         let end = through < request.first ? request.last : min(through, request.last)
         var from = request.first
+        let cursor = self.ledger.cursor
         for row in stretch.rows where (from...end).contains(row.row) {
             if row.row > from { self.ledger.finish(from...(row.row - 1)) }
             from = row.row + 1
@@ -186,6 +187,10 @@ package struct JournalTrack: Sendable {
             if request.isPast { self.past.append(row) } else { self.live.append(row) }
         }
         if from <= end { self.ledger.finish(from...end) }
+        if self.ledger.cursor > cursor, !self.uncertain.isEmpty {
+            // Nobody sends again what the journal forgot.
+            self.uncertain = self.uncertain.filter { $0 > self.ledger.cursor }
+        }
         self.readThrough = max(self.readThrough, end)
         if request.isPast { self.nextPast = end + 1 } else { self.nextLive = end + 1 }
     }

@@ -217,6 +217,16 @@ private final class Bench {
         #expect(attempt.signer == "new" && attempt.version == 2)
     }
 
+    /// What was written down before keys were goes on under the key that there is.
+    @Test func versionsWithoutAKeyGoOn() {
+        let last = DesiredMemory.Attempt(version: 12, outcome: .applied, count: 1, scope: "@north")
+        let memory = DesiredMemory(inForce: Bench.state(12), confirmed: Bench.state(12), last: last)
+        let bench = Bench(memory, signedBy: "new")
+        let report = bench.report(.refused, 9, inForce: 12, "it is older than version 12")
+        #expect(bench.step(.offered(Bench.scope, Bench.state(9), isNew: true)) == [.report(report)])
+        #expect(bench.machine.inForce.version == 12)
+    }
+
     @Test func aVersionThatStandsForSomethingElseIsRefused() {
         let bench = Bench()
         bench.applied(5)
