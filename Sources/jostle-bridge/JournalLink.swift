@@ -72,7 +72,7 @@ final class JournalLink {
     private func lookLater() {
         guard self.timer == nil else { return }
         self.loop.set(&self.timer, after: self.pause, on: .boottime) { [unowned self] in
-            self.timer = nil
+            self.loop.cancel(&self.timer)
             self.pause = min(Self.longestPause, 2 * self.pause)
             self.look()
         }
