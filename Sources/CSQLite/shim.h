@@ -18,8 +18,8 @@ static inline int CSQLite_bind_blob(sqlite3_stmt *statement, int index, const vo
 }
 
 // Whether closing the file leaves what stands in -wal there.
-static inline int CSQLite_keep_wal_unmerged(sqlite3 *database) {
-    return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+static inline int CSQLite_keep_wal_unmerged(sqlite3 *database, int is_kept) {
+    return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_kept, (int *)0);
 }
 
 // Reads of a file that SQLite has open: the database itself (SQLITE_FCNTL_FILE_POINTER) or -wal (SQLITE_FCNTL_JOURNAL_POINTER).

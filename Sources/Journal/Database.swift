@@ -42,21 +42,13 @@ struct Database: ~Copyable {
         unsafe sqlite3_close_v2(self.handle)
     }
 
-    /// Whether closing the file leaves its `-wal` as it is.
-    ///
-    /// The corresponding C function is `sqlite3_file_control` with `SQLITE_FCNTL_PERSIST_WAL`.
-    borrowing func keepWAL(_ isKept: Bool) {
-        var flag: Int32 = isKept ? 1 : 0
-        // SAFETY: the handle is open, and the pointer is valid for the call.
-        _ = unsafe sqlite3_file_control(self.handle, "main", SQLITE_FCNTL_PERSIST_WAL, &flag)
-    }
-
-    /// Has closing the file put nothing in its place, neither in it nor beside it. For a file that is not ours any more.
+    /// Whether closing the file leaves all as it is, in it and beside it. Otherwise the last one who closes it puts what stands
+    /// beside in its place, and removes that.
     ///
     /// The corresponding C function is `sqlite3_db_config` with `SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE`.
-    borrowing func leaveAllInPlace() {
+    borrowing func leaveAllInPlace(_ isLeft: Bool) {
         // SAFETY: the handle is open.
-        _ = unsafe CSQLite_keep_wal_unmerged(self.handle)
+        _ = unsafe CSQLite_keep_wal_unmerged(self.handle, isLeft ? 1 : 0)
     }
 
     /// Whether `-wal` begins as one does, or is empty. It does not when somebody emptied it and SQLite, which knows nothing of

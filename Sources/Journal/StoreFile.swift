@@ -79,9 +79,12 @@ struct StoreFile: ~Copyable {
         if left == .lost, try self.isAnythingThere(path) {
             setAside = try self.setAside(path, StoreError(.lost, "\(path) is not what was written"))
         }
+        let strikes = MappingGuard.strikes
         do throws(StoreError) {
             return try StoreFile(path, kind, left, pause, &held)
         } catch {
+            // What was read then is not what is there.
+            guard MappingGuard.strikes == strikes else { throw StoreError(.unshared, "\(path)-shm was cut short") }
             // What refuses a statement of ours, and nobody else has had open since, is not what we wrote.
             guard error.code == .broken || error.code == .touched else { throw error }
             setAside = try self.setAside(path, error)
@@ -141,8 +144,9 @@ struct StoreFile: ~Copyable {
         // to it ourselves.
         held?.forget(names)
         let database = try Database(path)
-        // Whoever looks into a broken one later needs what stands beside it, whatever that is.
-        database.keepWAL(true)
+        // Whoever looks into a broken one later needs what stands beside it, whatever that is; and SQLite puts it in its place
+        // without a look at whether what is shared was there meanwhile.
+        database.leaveAllInPlace(true)
         try Self.configure(database, path, kind)
         try Self.migrate(database, path, kind)
         let tableVersion = try database.number("PRAGMA schema_version")
@@ -160,7 +164,6 @@ struct StoreFile: ~Copyable {
         // Tables that stood beside alone would be no tables without it; and from now on the file is to know when what stands
         // beside it is lost.
         try Self.checkpoint(database)
-        database.keepWAL(false)
         var known: [FileStatus] = []
         let paths = Self.suffixes.map { path + $0 }
         for path in paths {
@@ -183,10 +186,10 @@ struct StoreFile: ~Copyable {
 
     /// Whether there is something in `-wal` that SQLite believes. It is put in its place then, so that `-wal` is empty.
     private static func isCheckpointBrokenOff(_ database: borrowing Database) throws(StoreError) -> Bool {
-        let statement = try database.prepare("PRAGMA wal_checkpoint(PASSIVE)")
+        let statement = try database.prepare("PRAGMA wal_checkpoint(FULL)")
         guard try statement.step(), statement.number(1) > 0 else { return false }
         statement.reset()
-        try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        _ = try self.putInPlace(database)
         return true
     }
 
@@ -249,6 +252,7 @@ struct StoreFile: ~Copyable {
             let result = try body()
             // Before it is committed: while nobody can tell whose the name is, nothing is, and nothing comes twice later.
             try self.checkNames()
+            try self.checkShared()
             return result
         }
         do throws(StoreError) {
@@ -305,7 +309,7 @@ struct StoreFile: ~Copyable {
         (self.known, self.unseen) = (found, DirectoryWatch.Changes())
         (self.written.isFile, self.written.isBeside, self.written.isShared) = (false, false, false)
         if wroteFile || wroteBeside { self.doubt.wrote() }
-        guard !self.database.isStruck else { throw StoreError(.unshared, "\(self.path)-shm was cut short") }
+        try self.checkShared()
         let isOthers =
             !changes.written.isEmpty
             && zip(self.names, [wroteFile, wroteBeside, wroteShared]).contains { name, isOurs in
@@ -318,6 +322,14 @@ struct StoreFile: ~Copyable {
         let isClosed = self.names[..<2].contains { changes.closed.contains($0) }
         if isClosed || changes.isIncomplete { self.doubt.othersClosed() }
         try self.lookOver()
+    }
+
+    /// Looks whether what was read until now is what is there. SQLite waits for ten seconds in a commit that finds it otherwise.
+    borrowing func checkShared() throws(StoreError) {
+        let shared = try FileStatus.find(self.paths[2])
+        guard !self.database.isStruck, let shared, shared.size >= self.known[2].size else {
+            throw StoreError(.unshared, "\(self.path)-shm was cut short")
+        }
     }
 
     /// When to look again, even if nothing happens.
@@ -343,8 +355,11 @@ struct StoreFile: ~Copyable {
         return StoreError(.unshared, "\(self.path)-shm was cut short")
     }
 
-    /// Has what is on the disk stay as it is when this goes.
-    borrowing func abandon() { self.database.leaveAllInPlace() }
+    /// Puts all in its place, and has nothing stand beside when this goes. Otherwise all stays as it is then.
+    borrowing func putAway() {
+        guard let isInPlace = try? Self.putInPlace(self.database), isInPlace else { return }
+        self.database.leaveAllInPlace(false)
+    }
 
     /// Brings the tables up to date.
     private static func migrate(
@@ -374,13 +389,14 @@ struct StoreFile: ~Copyable {
 
     // MARK: Checkpoints
 
+    /// Not behind a strike: SQLite would write over what it believes to be in its place.
     private static func setMark(_ mark: Int, in database: borrowing Database) throws(StoreError) {
-        try database.execute("UPDATE mark SET whole = \(mark)")
+        try database.transaction { () throws(StoreError) in try database.execute("UPDATE mark SET whole = \(mark)") }
     }
 
     /// Writes something that changes nothing, to see whether that is possible.
     borrowing func probe() throws(StoreError) {
-        try self.transaction { () throws(StoreError) in try Self.setMark(1, in: self.database) }
+        try self.transaction { () throws(StoreError) in try self.database.execute("UPDATE mark SET whole = 1") }
     }
 
     /// Puts what stands in `-wal` in its place in the file; false when somebody who reads keeps it from being done whole.
@@ -400,8 +416,15 @@ struct StoreFile: ~Copyable {
     }
 
     /// Puts all in its place; false when somebody who reads keeps SQLite from that, which is no failure to it.
+    ///
+    /// What stands beside is thrown away in a second step: SQLite reads in what is shared which pages there are, and leaves those
+    /// out that it does not find there because somebody cut it short.
     private static func putInPlace(_ database: borrowing Database) throws(StoreError) -> Bool {
-        try database.number("PRAGMA wal_checkpoint(TRUNCATE)") == 0
+        for step in ["FULL", "TRUNCATE"] {
+            guard try database.number("PRAGMA wal_checkpoint(\(step))") == 0 else { return false }
+            guard !database.isStruck else { throw StoreError(.unshared, "what is shared with others was cut short") }
+        }
+        return true
     }
 
     @discardableResult

@@ -70,7 +70,8 @@ final class StoreWriter {
             self.look()
             self.report()
         } while !isLast
-        // Puts all in its place.
+        self.journal?.file.putAway()
+        self.state?.file.putAway()
         self.journal = nil
         self.state = nil
         self.directory.letGo()
@@ -207,10 +208,8 @@ final class StoreWriter {
         case .unavailable, .full: return
         // Why we left it before is what counts.
         case .taken where self.state == nil: return
-        case .broken, .lost, .unshared:
-            self.failures.mend(error)
-            self.state?.file.abandon()
-        case .touched, .emptied, .taken: self.state?.file.abandon()
+        case .broken, .lost, .unshared: self.failures.mend(error)
+        case .touched, .emptied, .taken: break
         }
         self.directory.leave(Self.stateName, error.code)
         self.state = nil
@@ -228,7 +227,10 @@ final class StoreWriter {
             self.news.append(.told(.forgotten))
         }
         if !self.isRestored {
-            self.restore(try store.apps(), try store.due(), try store.tasks(), terminated: try store.terminatedApps())
+            let (apps, due, tasks) = (try store.apps(), try store.due(), try store.tasks())
+            let terminated = try store.terminatedApps()
+            try store.file.checkShared()
+            self.restore(apps, due, tasks, terminated: terminated)
         }
         self.state = consume store
         guard reserved == 0, self.epochs.orders.floor != nil else { return }
@@ -381,12 +383,10 @@ final class StoreWriter {
         case .lost, .unshared, .touched, .emptied, .taken:
             if error.code == .lost || error.code == .unshared { self.failures.mend(error) }
             self.directory.leave(Self.journalName, error.code)
-            self.journal?.file.abandon()
             self.journal = nil
             return false
         }
         if self.journal != nil { self.failures.mend(error) }
-        self.journal?.file.abandon()
         self.journal = nil
         do throws(StoreError) {
             try self.news.append(

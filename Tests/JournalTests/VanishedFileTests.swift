@@ -232,4 +232,38 @@ import Testing
         // Each time it was over for good, by the short while that tests wait.
         try self.check(place, keeper, end, most: 30)
     }
+
+    /// At any moment, also while what stands beside is put in its place: what was said to be on the disk is there.
+    @Test func whatIsSharedIsCutShortAgainAndAgain() throws {
+        let place = try Directory()
+        let (keeper, epochs) = try self.resting(place)
+        let script = """
+            import os, random, sys, time
+            seed = random.randrange(1 << 32)
+            random.seed(seed)
+            print('seed', seed)
+            while True:
+                time.sleep(random.random() / 50)
+                try: os.truncate(sys.argv[1], 0)
+                except FileNotFoundError: pass
+            """
+        let cutter = try BackgroundProgram(tool: ["python3", "-uc", script, place.file("state.db-shm")])
+        print(try cutter.waitForLine { $0.hasPrefix("seed") })
+        let end = DispatchTime.now() + 3
+        var apps: [UInt64] = []
+        while .now() < end {
+            let id = AppID("org.example.App\(apps.count)")
+            let app = DurableApp(id, Self.app.binding, usage: "skips", modes: Self.app.modes)
+            let number = keeper.store.set(id, to: app)
+            apps.append(number)
+            keeper.store.useEpochs(upTo: epochs + number * 70_000)
+            try keeper.until("it is on the disk") { .now() >= end || keeper.news.contains("committed(\(number))") }
+        }
+        _ = try cutter.terminate()
+        let last = try #require(apps.last)
+        try keeper.until("all is on the disk") { keeper.news.contains("committed(\(last))") }
+        #expect(!keeper.news.contains { $0 == "forgotten" || $0.hasPrefix("setAside") }, "\(keeper.news)")
+        keeper.close()
+        #expect(try place.sql("state.db", "SELECT count(*) FROM app") == "\(apps.count + 1)\n")
+    }
 }
