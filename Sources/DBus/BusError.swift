@@ -34,6 +34,9 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
         BusError("org.freedesktop.DBus.Error." + name, message)
     }
 
+    /// True when no answer came in time.
+    package var isUnanswered: Bool { self.name == "org.freedesktop.DBus.Error.NoReply" }
+
     /// True when nobody owns the name that was asked about.
     package var isNameFree: Bool { self.name == "org.freedesktop.DBus.Error.NameHasNoOwner" }
 
@@ -45,9 +48,10 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
 
     /// True when there is no bus, or it ended the connection or left a call without its answer.
     package var isBusMissing: Bool {
-        ["Disconnected", "NoServer", "FileNotFound", "NoReply"].contains {
-            self.name == "org.freedesktop.DBus.Error." + $0
-        }
+        self.isUnanswered
+            || ["Disconnected", "NoServer", "FileNotFound"].contains {
+                self.name == "org.freedesktop.DBus.Error." + $0
+            }
     }
 }
 

@@ -114,9 +114,20 @@ package final class NameWatch {
 
     /// The rule was sent before, so no change can fall between the answer and the first signal.
     private func ask(_ token: Token) {
-        guard let connection = self.connection, connection.isReady else { return }
+        guard let connection = self.connection, connection.isReady,
+            self.followers[token.name]?[token.number] != nil
+        else { return }
         connection.callBus("GetNameOwner", token.name) { [weak self] result in
-            let owner = try? result.take().read(reply: String.self)
+            var owner: String?
+            do throws(BusError) {
+                owner = try result.take().read(reply: String.self)
+            } catch {
+                // A bus that says nothing has not said that there is none.
+                if error.isUnanswered {
+                    self?.ask(token)
+                    return
+                }
+            }
             self?.followers[token.name]?[token.number]?.tell(owner)
         }
     }

@@ -232,6 +232,20 @@ extension BusTests {
             #expect(try client.callAndWait(Gallery.target, "Where").read(String.self) == "gallery")
         }
 
+        /// A program that was stopped takes what came meanwhile for answers.
+        @Test func whoWasNotThereReadsBeforeItGivesUp() throws {
+            let station = try Station()
+            let object = Gallery.export(on: station.connection)
+            let client = try station.client()
+            var ends: [String] = []
+            client.call(Gallery.target, "Where", timeout: 50) { ends.append($0.errorName()) }
+            client.call(Gallery.target, "Keep", [UInt8](), timeout: 50) { ends.append($0.errorName()) }
+            // Nobody runs the loop for longer than that.
+            #expect(try Tool.run(["sleep", "1.2"]).status == 0)
+            try station.until("ends") { ends.count == 2 }
+            #expect(ends == ["", standard("NoReply")] && object.kept.count == 1)
+        }
+
         @Test func guardiansDecideAtOnceOrLater() throws {
             let station = try Station()
             let object = Gallery.export(on: station.connection)
