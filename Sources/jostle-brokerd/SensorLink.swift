@@ -21,7 +21,7 @@ final class SensorLink {
     /// The last claim or release of each sensor: what an older one comes to does not count any more.
     private var requests: [String: UInt64] = [:]
     private let streamsFrom: Double
-    private var startTimer: EventLoop.TimerID?
+    private var retryTimer: EventLoop.TimerID?
     private var silenceTimer: EventLoop.TimerID?
     /// When that timer runs, while it does.
     private var silenceSet: Int64?
@@ -31,8 +31,8 @@ final class SensorLink {
     /// Signals that pretended to be samples of ours, or were none.
     private var sampleForgeries: UInt64 = 0
 
-    /// How long to wait after the reader could not be started.
-    private static let startRetry: Int64 = 5_000_000
+    /// How long to wait after the reader could not be started, or did not answer.
+    private static let retryPause: Int64 = 5_000_000
 
     /// From so many messages a second on, a descriptor saves more than it is worth to see samples on the bus. docs/sensors.md has
     /// the figures.
@@ -95,8 +95,13 @@ final class SensorLink {
         self.sensors = []
         self.isCrowded = false
         self.streams = [:]
-        guard let owner else { return self.startIfNeeded() }
-        let target = CallTarget(owner, Path.sensors, InterfaceName.sensors.description)
+        if owner == nil { self.startIfNeeded() } else { self.list() }
+    }
+
+    /// Asks the reader what it has.
+    private func list() {
+        guard let reader else { return }
+        let target = CallTarget(reader, Path.sensors, InterfaceName.sensors.description)
         let readers = self.readers
         self.bus.call(target, "ListSensors", noOptions, autoStart: false) { [weak self] result in
             guard let self, self.readers == readers else { return }
@@ -105,6 +110,9 @@ final class SensorLink {
                 for entry in list { self.appeared(entry.fields.0, entry.fields.1) }
             } catch {
                 self.service.log.error("cannot list the sensors: \(error)")
+                // It hung, or we did. What it refuses it will refuse again.
+                guard error.isBusMissing else { return }
+                self.tryAgain { if $0.readers == readers { $0.list() } }
             }
         }
     }
@@ -161,14 +169,14 @@ final class SensorLink {
                 self.service.log.warning(
                     "the sensor reader could not be started: \(error)", as: .readerMissing,
                     about: [.bus: self.bus.address.description, .reason: error.message])
-                self.retryStart()
+                self.tryAgain { $0.startIfNeeded() }
             }
         }
     }
 
-    private func retryStart() {
-        let deadline = Clock.monotonic.now() + Self.startRetry
-        self.service.loop.set(&self.startTimer, at: deadline) { [weak self] in self?.startIfNeeded() }
+    private func tryAgain(_ body: @escaping (SensorLink) -> Void) {
+        let deadline = Clock.monotonic.now() + Self.retryPause
+        self.service.loop.set(&self.retryTimer, at: deadline) { [weak self] in if let self { body(self) } }
     }
 
     // MARK: Claims

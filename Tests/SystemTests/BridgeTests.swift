@@ -55,6 +55,24 @@ extension Surroundings {
             scene.check(try scene.journal())
         }
 
+        /// The bridge comes while the broker hangs, for longer than an answer is waited for.
+        @Test func aBrokerThatDidNotAnswerIsAskedAgain() throws {
+            let scene = try FleetScene("[Detector knock]\npreset=shake\n")
+            let broker = try #require(scene.stage.broker)
+            try broker.stop()
+            try scene.startBridge()
+            let bridge = try #require(scene.bridge)
+            _ = try bridge.waitForLine(on: .errors, timeout: .seconds(60)) { $0.contains("it is asked again") }
+            try broker.signal(SIGCONT)
+            try scene.waitUntilHearing()
+            // It may have hung before the reader's answer, too, and asks it again.
+            try scene.stage.until("the sensor runs") {
+                try scene.stage.property("Running", at: Stage.Object.accelerometer) == "b true"
+            }
+            #expect(try scene.stage.jostle("shake", "--for", "500ms").status == 0)
+            try scene.listener.wait("an event") { !scene.listener.names.isEmpty }
+        }
+
         @Test func statesAreToldToWhoAsks() throws {
             let scene = try FleetScene("[Publish]\nApps=org.example.*\nSensors=yes\n")
             try scene.startBridge()

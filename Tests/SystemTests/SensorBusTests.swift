@@ -83,6 +83,19 @@ extension Senses {
             }
         }
 
+        /// It hangs when the broker comes, for longer than an answer is waited for.
+        @Test func aReaderThatDidNotAnswerIsAskedAgain() throws {
+            let stage = try Stage(broker: false)
+            let reader = try #require(stage.reader)
+            try reader.stop()
+            try stage.startBroker()
+            let broker = try #require(stage.broker)
+            _ = try broker.waitForLine(on: .errors, timeout: .seconds(60)) { $0.contains("cannot list the sensors") }
+            try reader.signal(SIGCONT)
+            let app = try stage.watch(Stage.always, "--app", Self.app)
+            _ = try app.nextEvent()
+        }
+
         /// The system bus itself comes later than the broker.
         @Test func aSystemBusThatComesIsFound() throws {
             let stage = try Stage(source: nil, broker: false)
