@@ -148,8 +148,7 @@ struct StoreFile: ~Copyable {
         // without a look at whether what is shared was there meanwhile.
         database.leaveAllInPlace(true)
         try Self.configure(database, path, kind)
-        try Self.migrate(database, path, kind)
-        let tableVersion = try database.number("PRAGMA schema_version")
+        let tableVersion = try Self.migrate(database, path, kind)
         let mark = try database.number("SELECT whole FROM mark")
         // Behind a checkpoint `-wal` is empty until the mark is in it; a whole one has the mark that came first, and then a
         // checkpoint was broken off.
@@ -361,10 +360,12 @@ struct StoreFile: ~Copyable {
         self.database.leaveAllInPlace(false)
     }
 
-    /// Brings the tables up to date.
+    /// Brings the tables up to date. Returns how often they were changed, as SQLite counts.
     private static func migrate(
         _ database: borrowing Database, _ path: String, _ kind: Kind
-    ) throws(StoreError) {
+    ) throws(StoreError) -> Int64? {
+        // Before anybody looks at them: what others change meanwhile shows as another number later.
+        let tableVersion = try database.number("PRAGMA schema_version")
         let version = try database.number("PRAGMA user_version") ?? 0
         let id = try database.number("PRAGMA application_id") ?? 0
         let isEmpty = try database.number("SELECT count(*) FROM sqlite_schema") == 0
@@ -379,11 +380,15 @@ struct StoreFile: ~Copyable {
             throw StoreError(.broken, "\(path) has other tables than it was made with")
         }
         let rest = kind.migrations.dropFirst(Int(version))
-        guard !rest.isEmpty else { return }
-        try database.transaction { () throws(StoreError) in
+        guard !rest.isEmpty else { return tableVersion }
+        return try database.transaction { () throws(StoreError) in
+            guard try database.number("PRAGMA schema_version") == tableVersion else {
+                throw StoreError(.unavailable, "somebody changes the tables of \(path)")
+            }
             for step in rest { try database.execute(step) }
             try database.execute(
                 "PRAGMA application_id = \(kind.applicationID); PRAGMA user_version = \(kind.migrations.count)")
+            return try database.number("PRAGMA schema_version")
         }
     }
 
