@@ -10,11 +10,15 @@ package final class BackgroundProgram {
         case errors
     }
 
+    private struct Reader: Hashable {
+        let stream: Stream
+        let name: String
+    }
+
     package let name: String
     private let process: TetheredProcess
-    /// How far `waitForLine` has read.
-    private var outputRead = 0
-    private var errorsRead = 0
+    /// How far each of the readers of a stream has read.
+    private var read: [Reader: Int] = [:]
 
     /// Starts an executable of this build.
     ///
@@ -44,12 +48,16 @@ package final class BackgroundProgram {
     package var errors: String { self.process.errors.text }
 
     /// Waits for a line that fits, and returns it. Each line is looked at once.
+    ///
+    /// - Parameter reader: Looks at each line for itself, whatever others have looked at: for lines that come in no order.
     package func waitForLine(
-        on stream: Stream = .output, timeout: Duration = .seconds(20), where fits: (String) -> Bool
+        on stream: Stream = .output, by reader: String = "", timeout: Duration = .seconds(20),
+        where fits: (String) -> Bool
     ) throws(Failure) -> String {
         var found: String?
+        let reader = Reader(stream: stream, name: reader)
         _ = try self.process.wait(timeout) {
-            while found == nil, let line = self.nextLine(on: stream) {
+            while found == nil, let line = self.nextLine(for: reader) {
                 if fits(line) { found = line }
             }
             return found != nil
@@ -61,7 +69,7 @@ package final class BackgroundProgram {
     /// Waits until the program has said a line. What it says before that is still there for `waitForLine`: a script that ends its
     /// steps may have heard by then what the test asks for next.
     package func waitUntilSaid(_ line: String, timeout: Duration = .seconds(20)) throws(Failure) {
-        var read = self.outputRead
+        var read = self.read[Reader(stream: .output, name: "")] ?? 0
         var isSaid = false
         _ = try self.process.wait(timeout) {
             while !isSaid, let next = self.process.output.nextLine(from: &read) { isSaid = next == line }
@@ -90,10 +98,10 @@ package final class BackgroundProgram {
         return Failure("\(self.name) \(why) \(what); stdout: \(self.output) stderr: \(self.errors)")
     }
 
-    private func nextLine(on stream: Stream) -> String? {
-        switch stream {
-        case .output: self.process.output.nextLine(from: &self.outputRead)
-        case .errors: self.process.errors.nextLine(from: &self.errorsRead)
+    private func nextLine(for reader: Reader) -> String? {
+        switch reader.stream {
+        case .output: self.process.output.nextLine(from: &self.read[reader, default: 0])
+        case .errors: self.process.errors.nextLine(from: &self.read[reader, default: 0])
         }
     }
 }

@@ -26,7 +26,10 @@ extension Senses {
 
         /// The next properties that a script's peer is told of, as JSON.
         private func told(_ script: BackgroundProgram, _ peer: String) throws -> String {
-            let line = try script.waitForLine { $0.hasPrefix("\(peer) heard ") && $0.contains(" PropertiesChanged ") }
+            // What two peers are told comes in no order.
+            let line = try script.waitForLine(by: peer) {
+                $0.hasPrefix("\(peer) heard ") && $0.contains(" PropertiesChanged ")
+            }
             return String(line.drop { $0 != "[" })
         }
 
@@ -137,6 +140,7 @@ extension Senses {
             let script = try stage.startScript(
                 "a hear", "a \(Self.call) ClaimLight", "b hear", "b \(Self.call) ClaimProximity", "say ready")
             #expect(try self.told(script, "a").contains("{\"LightLevel\": 50.0, \"LightLevelUnit\": \"lux\"}"))
+            #expect(try self.told(script, "b").contains("{\"ProximityNear\": false}"))
             _ = try script.waitForLine { $0 == "ready" }
             try bed.perform("set \(path) in_illuminance_raw 600", "set \(path) in_proximity_raw 111")
             #expect(try self.told(script, "a").contains("{\"LightLevel\": 100.0}"))
