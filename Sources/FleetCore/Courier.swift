@@ -231,8 +231,8 @@ package struct Courier: Sendable {
     package func waitsUntil(at now: Timestamp) -> Timestamp? {
         guard self.isConnected else { return nil }
         let fence = self.fromBus.isEmpty ? nil : self.fence.flatMap { $0.until > now ? $0.until : nil }
-        let pause = self.window.pausedUntil > now ? self.window.pausedUntil : nil
-        return [fence, pause, self.events.asideUntil, self.verdicts.asideUntil].compactMap { $0 }.min()
+        let pauses = [self.events.pausedUntil, self.verdicts.pausedUntil].filter { $0 > now }
+        return ([fence, self.events.asideUntil, self.verdicts.asideUntil].compactMap { $0 } + pauses).min()
     }
 
     /// The tables of the journal have grown.
@@ -354,9 +354,9 @@ package struct Courier: Sendable {
         if let row = self.verdicts.takeLive() {
             return self.send(row, of: .verdict, self.expiry(of: row.content, at: now))
         }
-        guard self.window.hasRoomForPast(at: now), !self.unstored.isFull else { return nil }
-        if let row = self.events.takePast() { return self.send(row, of: .event, nil) }
-        if let row = self.verdicts.takePast() { return self.send(row, of: .verdict, nil) }
+        guard self.window.hasRoomForPast, !self.unstored.isFull else { return nil }
+        if let row = self.events.takePast(at: now) { return self.send(row, of: .event, nil) }
+        if let row = self.verdicts.takePast(at: now) { return self.send(row, of: .verdict, nil) }
         return nil
     }
 
@@ -460,13 +460,16 @@ package struct Courier: Sendable {
         guard let parcel = self.onTheWay.removeValue(forKey: ticket) else { return }
         self.window.acknowledge(isPast: parcel.isPast)
         guard let table = parcel.table else { return }
-        self.window.pause(at: now, chance: chance)
         if let name = parcel.name { self.own.refused(name) }
-        guard let row = parcel.row else { return }
         switch table {
-        case .event: self.events.putBack(row, mayHaveCome: true)
-        case .verdict: self.verdicts.putBack(row, mayHaveCome: true)
+        case .event: Self.refused(parcel.row, of: &self.events, at: now, chance)
+        case .verdict: Self.refused(parcel.row, of: &self.verdicts, at: now, chance)
         }
+    }
+
+    private static func refused(_ row: Int64?, of track: inout JournalTrack, at now: Timestamp, _ chance: UInt64) {
+        track.pause(at: now, chance: chance)
+        if let row { track.putBack(row, mayHaveCome: true) }
     }
 
     private mutating func finish(_ table: JournalTable, _ row: Int64?, _ name: EventName?) {

@@ -76,10 +76,15 @@ package struct JournalTrack: Sendable {
     private var isAsked = false
     /// It could not be read: nothing of it is asked for until then, or until there is more.
     package private(set) var asideUntil: Timestamp?
+    /// Nothing of before is sent until then: the server has refused something of it for now. It may take what the other table has.
+    package private(set) var pausedUntil = Timestamp.zero
+    private var pauses = ReconnectTimes()
     /// What is past waits until it is known what the server remembers.
     package var isPastHeld = true
 
     package static let batch = 256
+    /// Of so many rows it is known one by one that they may have been sent.
+    package static let mostUncertain = 4_096
 
     package init(_ table: JournalTable, from state: BridgeState.Table) {
         self.table = table
@@ -101,7 +106,7 @@ package struct JournalTrack: Sendable {
         self.nextPast = self.ledger.cursor + 1
         (self.past, self.live) = ([], [])
         (self.held, self.isAsked, self.asideUntil, self.knownThrough) = ([], false, nil, 0)
-        self.isPastHeld = true
+        (self.isPastHeld, self.pausedUntil) = (true, .zero)
     }
 
     /// So many rows the broker may have had to write when a bridge ended that had sent them.
@@ -226,10 +231,21 @@ package struct JournalTrack: Sendable {
         return true
     }
 
-    package mutating func takePast() -> JournalRow? { self.past.isEmpty ? nil : self.past.removeFirst() }
+    package mutating func takePast(at now: Timestamp) -> JournalRow? {
+        self.past.isEmpty || now < self.pausedUntil ? nil : self.past.removeFirst()
+    }
 
     /// Whether a row may have been sent before.
     package func mayHaveBeenSent(_ row: Int64) -> Bool { row <= self.againThrough || self.uncertain.contains(row) }
+
+    /// The server has refused something for now: what is of before waits, the longer the more often.
+    package mutating func pause(at now: Timestamp, chance: UInt64) {
+        // What was on its way together is refused together.
+        guard now >= self.pausedUntil else { return }
+        self.pausedUntil = now + self.pauses.failed(at: now, chance: chance)
+        // Where all goes well for long from then on the next pause is a short one again.
+        self.pauses.connected(at: self.pausedUntil)
+    }
 
     /// A row that was read comes again as one of before.
     ///
@@ -237,6 +253,11 @@ package struct JournalTrack: Sendable {
     package mutating func putBack(_ row: Int64, mayHaveCome: Bool) {
         guard !self.ledger.isDone(row) else { return }
         if mayHaveCome { self.uncertain.insert(row) }
+        if self.uncertain.count > Self.mostUncertain {
+            // A server may refuse for months. Whoever has not got one of them is told in vain that it may have.
+            self.againThrough = max(self.againThrough, self.uncertain.max() ?? 0)
+            self.uncertain = []
+        }
         self.boundary = max(self.boundary, row)
         self.knownThrough = max(self.knownThrough, self.nextPast - 1, row)
         guard row < self.nextPast else { return }

@@ -298,6 +298,55 @@ import Testing
         #expect(live?.message.topic == "jostle/1/d/event/d")
     }
 
+    private static func verdict(_ row: Int64) -> VerdictMessage {
+        VerdictMessage(
+            app: "other", epoch: UInt64(row), detector: "d", preset: "shake", reason: "rule", isDelivered: false,
+            intensity: 1, rule: nil, place: nil, time: row, wall: row, generation: 1)
+    }
+
+    /// It may let nobody write verdicts: what is of before of the other table comes all the same, and what is remembered of the
+    /// refused ones is bounded.
+    @Test func whatIsRefusedOfOneTableHoldsUpNothingOfTheOther() throws {
+        let many = Int64(JournalTrack.mostUncertain) + 500
+        var courier = Self.courier(window: 8)
+        courier.connected(at: .zero, receiveMaximum: 8, newestEvent: many, newestVerdict: 0) { _ in true }
+        courier.hasFoundOut()
+        courier.grew(newestEvent: many, newestVerdict: many)
+        func read() {
+            while let request = courier.nextRead() {
+                let rows = (request.first...request.last).prefix(request.limit).map { row in
+                    let content: JournalRow.Content =
+                        request.table == .event ? .event(Self.event(row)) : .verdict(Self.verdict(row))
+                    return JournalRow(row: row, content)
+                }
+                courier.take(JournalStretch(rows: rows, through: rows.last?.row ?? 0, gaps: []), for: request)
+            }
+        }
+        var refused: [Courier.Ticket] = []
+        read()
+        while let next = courier.nextSend(at: .zero) {
+            if next.message.topic.contains("event") {
+                courier.acknowledged(next.ticket)
+            } else {
+                courier.refused(next.ticket, at: .zero, chance: 0)
+                refused.append(next.ticket)
+            }
+            read()
+        }
+        #expect(courier.position.events == RowLedger(cursor: many))
+        #expect(refused.count == Int(many) && courier.position.verdicts == RowLedger(cursor: 0))
+        let untilFound = courier.waitsUntil(at: .zero)
+        #expect(untilFound == .zero + .milliseconds(500))
+        var taken: Int64 = 0
+        while let next = courier.nextSend(at: .zero + .milliseconds(500)) {
+            #expect(next.message.properties.contains { $0.name == "again" })
+            courier.acknowledged(next.ticket)
+            taken += 1
+            read()
+        }
+        #expect(taken == many && courier.isIdle)
+    }
+
     @Test func whatTheJournalForgotIsTold() throws {
         var courier = Self.courier(cursor: 10)
         Self.connect(&courier, newest: 100)
