@@ -26,8 +26,9 @@ struct BrokerExam: Equatable {
                 .note(.apps, "motion is switched off for all apps", mend: [.jostle("resume", to: .broker)]))
         }
         if self.mutedUntil > now {
-            let rest = TimeSpan(microseconds: self.mutedUntil - now).text
-            remarks.append(.note(.apps, "motion is silenced, and is heard again in \(rest)"))
+            // Nobody reads microseconds; the second that has begun counts.
+            let rest = TimeSpan.seconds((self.mutedUntil - now - 1) / 1_000_000 + 1)
+            remarks.append(.note(.apps, "motion is silenced, and is heard again in \(rest.text)"))
         }
         remarks.append(self.place)
         switch self.durability {
