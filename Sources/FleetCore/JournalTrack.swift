@@ -52,8 +52,7 @@ package struct JournalStretch: Equatable, Sendable {
 package struct JournalTrack: Sendable {
     package let table: JournalTable
     package private(set) var ledger: RowLedger
-    /// All up to this row may have been sent, so it is said of each that is sent again.
-    package private(set) var againThrough: Int64
+    private var doubt: SentDoubt
     /// The newest row that is known.
     private(set) var newest: Int64
     /// What was read and waits.
@@ -64,8 +63,6 @@ package struct JournalTrack: Sendable {
     private var nextLive: Int64 = 1
     /// Rows up to this one are past.
     private var boundary: Int64 = 0
-    /// Rows that were on their way when a connection ended.
-    private var uncertain: Set<Int64> = []
     /// Rows of before up to this one may have been read, since some were put back.
     private var knownThrough: Int64 = 0
     /// Rows that are on their way already, by another road.
@@ -76,20 +73,17 @@ package struct JournalTrack: Sendable {
     private var isAsked = false
     /// It could not be read: nothing of it is asked for until then, or until there is more.
     package private(set) var asideUntil: Timestamp?
-    /// Nothing of before is sent until then: the server has refused something of it for now. It may take what the other table has.
-    package private(set) var pausedUntil = Timestamp.zero
-    private var pauses = ReconnectTimes()
+    /// The server has refused something of it for now. It may take what the other table has.
+    private var refusals = RefusalPause()
     /// What is past waits until it is known what the server remembers.
     package var isPastHeld = true
 
     package static let batch = 256
-    /// Of so many rows it is known one by one that they may have been sent.
-    package static let mostUncertain = 4_096
 
     package init(_ table: JournalTable, from state: BridgeState.Table) {
         self.table = table
         self.ledger = state.ledger
-        self.againThrough = state.sentThrough
+        self.doubt = SentDoubt(through: state.sentThrough)
         self.newest = state.ledger.cursor
     }
 
@@ -100,13 +94,14 @@ package struct JournalTrack: Sendable {
         // None is known where it cannot be read just then.
         self.newest = max(self.newest, newest, self.ledger.cursor)
         // What is not there yet cannot have been sent, but for what the last life had from the bus just before its end.
-        if self.readThrough == 0 { self.againThrough = min(self.againThrough, self.newest + Self.unwritten) }
+        if self.readThrough == 0 { self.doubt.through = min(self.doubt.through, self.newest + Self.unwritten) }
         self.boundary = self.newest
         self.nextLive = self.boundary + 1
         self.nextPast = self.ledger.cursor + 1
         (self.past, self.live) = ([], [])
         (self.held, self.isAsked, self.asideUntil, self.knownThrough) = ([], false, nil, 0)
-        (self.isPastHeld, self.pausedUntil) = (true, .zero)
+        self.isPastHeld = true
+        self.refusals.until = .zero
     }
 
     /// So many rows the broker may have had to write when a bridge ended that had sent them.
@@ -114,7 +109,7 @@ package struct JournalTrack: Sendable {
 
     /// What was on its way may have come or not.
     package mutating func disconnect(_ rows: [Int64]) {
-        self.uncertain.formUnion(rows.filter { !self.ledger.isDone($0) })
+        for row in rows where !self.ledger.isDone(row) { self.doubt.add(row) }
         (self.past, self.live) = ([], [])
     }
 
@@ -123,7 +118,7 @@ package struct JournalTrack: Sendable {
         var ledger = self.ledger
         ledger.restore(earlier)
         guard ledger != self.ledger else { return }
-        self.againThrough = max(self.againThrough, self.ledger.cursor, self.readThrough, self.boundary)
+        self.doubt.through = max(self.doubt.through, self.ledger.cursor, self.readThrough, self.boundary)
         self.ledger = ledger
         // What was read as live by now, and is to be sent again, is past.
         self.boundary = max(self.boundary, self.nextLive - 1)
@@ -137,9 +132,8 @@ package struct JournalTrack: Sendable {
     package mutating func begin(at row: Int64, unknownThrough newest: Int64? = nil) {
         self.ledger.begin(at: row)
         self.newest = max(row, newest ?? row)
-        self.againThrough = newest == nil ? row : self.newest + Self.unwritten
+        self.doubt = SentDoubt(through: newest == nil ? row : self.newest + Self.unwritten)
         self.readThrough = 0
-        self.uncertain = []
         self.connect(newest: self.newest)
     }
 
@@ -192,10 +186,8 @@ package struct JournalTrack: Sendable {
             if request.isPast { self.past.append(row) } else { self.live.append(row) }
         }
         if from <= end { self.ledger.finish(from...end) }
-        if self.ledger.cursor > cursor, !self.uncertain.isEmpty {
-            // Nobody sends again what the journal forgot.
-            self.uncertain = self.uncertain.filter { $0 > self.ledger.cursor }
-        }
+        // Nobody sends again what the journal forgot.
+        if self.ledger.cursor > cursor { self.doubt.forget(through: self.ledger.cursor) }
         self.readThrough = max(self.readThrough, end)
         if request.isPast { self.nextPast = end + 1 } else { self.nextLive = end + 1 }
     }
@@ -232,32 +224,24 @@ package struct JournalTrack: Sendable {
     }
 
     package mutating func takePast(at now: Timestamp) -> JournalRow? {
-        self.past.isEmpty || now < self.pausedUntil ? nil : self.past.removeFirst()
+        self.past.isEmpty || now < self.refusals.until ? nil : self.past.removeFirst()
     }
 
     /// Whether a row may have been sent before.
-    package func mayHaveBeenSent(_ row: Int64) -> Bool { row <= self.againThrough || self.uncertain.contains(row) }
+    package func mayHaveBeenSent(_ row: Int64) -> Bool { self.doubt.contains(row) }
 
-    /// The server has refused something for now: what is of before waits, the longer the more often.
-    package mutating func pause(at now: Timestamp, chance: UInt64) {
-        // What was on its way together is refused together.
-        guard now >= self.pausedUntil else { return }
-        self.pausedUntil = now + self.pauses.failed(at: now, chance: chance)
-        // Where all goes well for long from then on the next pause is a short one again.
-        self.pauses.connected(at: self.pausedUntil)
-    }
+    /// Until when nothing of before is sent.
+    package var pausedUntil: Timestamp { self.refusals.until }
+
+    /// The server has refused something for now: what is of before waits.
+    package mutating func pause(at now: Timestamp, chance: UInt64) { self.refusals.add(at: now, chance: chance) }
 
     /// A row that was read comes again as one of before.
     ///
     /// - Parameter mayHaveCome: It was sent, and whether somebody has it is not known.
     package mutating func putBack(_ row: Int64, mayHaveCome: Bool) {
         guard !self.ledger.isDone(row) else { return }
-        if mayHaveCome { self.uncertain.insert(row) }
-        if self.uncertain.count > Self.mostUncertain {
-            // A server may refuse for months. Whoever has not got one of them is told in vain that it may have.
-            self.againThrough = max(self.againThrough, self.uncertain.max() ?? 0)
-            self.uncertain = []
-        }
+        if mayHaveCome { self.doubt.add(row) }
         self.boundary = max(self.boundary, row)
         self.knownThrough = max(self.knownThrough, self.nextPast - 1, row)
         guard row < self.nextPast else { return }
@@ -272,7 +256,7 @@ package struct JournalTrack: Sendable {
 
     package mutating func finish(_ row: Int64) {
         self.ledger.finish(row)
-        if !self.uncertain.isEmpty { self.uncertain.remove(row) }
+        self.doubt.remove(row)
     }
 
     /// How many rows wait, as far as that is known.
@@ -284,7 +268,7 @@ package struct JournalTrack: Sendable {
     package static let reserve: Int64 = 4_096
 
     package func state(_ sentThrough: Int64) -> BridgeState.Table {
-        BridgeState.Table(ledger: self.ledger, sentThrough: max(sentThrough, self.againThrough))
+        BridgeState.Table(ledger: self.ledger, sentThrough: max(sentThrough, self.doubt.through))
     }
 
     /// Up to where it has to be written down that rows may have been sent, before any more is; `nil`: that is so.

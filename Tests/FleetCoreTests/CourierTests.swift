@@ -307,7 +307,7 @@ import Testing
     /// It may let nobody write verdicts: what is of before of the other table comes all the same, and what is remembered of the
     /// refused ones is bounded.
     @Test func whatIsRefusedOfOneTableHoldsUpNothingOfTheOther() throws {
-        let many = Int64(JournalTrack.mostUncertain) + 500
+        let many = Int64(SentDoubt.most) + 500
         var courier = Self.courier(window: 8)
         courier.connected(at: .zero, receiveMaximum: 8, newestEvent: many, newestVerdict: 0) { _ in true }
         courier.hasFoundOut()
