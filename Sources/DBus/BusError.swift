@@ -37,6 +37,9 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
     /// True when no answer came in time.
     package var isUnanswered: Bool { self.name == "org.freedesktop.DBus.Error.NoReply" }
 
+    /// True when there was no room, for now: at whoever was asked, or at the bus.
+    package var isOverLimit: Bool { self.name == "org.freedesktop.DBus.Error.LimitsExceeded" }
+
     /// True when nobody owns the name that was asked about.
     package var isNameFree: Bool { self.name == "org.freedesktop.DBus.Error.NameHasNoOwner" }
 

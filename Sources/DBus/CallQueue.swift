@@ -259,6 +259,8 @@ package struct CallQueue<Call> {
 package enum CallLimits {
     /// Calls of one sender that have no answer yet.
     package static let outstanding = 128
+    /// Bytes of a call: what it takes to read it keeps all others waiting.
+    package static let callBytes = 1 << 20
     /// Bytes of calls that wait to be served, of all senders. Once they are reached, whoever has most makes room; a user counts
     /// once, however many connections he has.
     package static let waitingBytes = 4 << 20
@@ -272,6 +274,7 @@ package enum CallLimits {
     /// Names as `Limits` shows them.
     package static let table: [String: UInt64] = [
         "calls-per-caller": UInt64(outstanding),
+        "call-bytes": UInt64(callBytes),
         "waiting-call-bytes": UInt64(waitingBytes),
         "waiting-refusal-bytes": UInt64(waitingBytes),
         "unidentified-call-bytes": UInt64(waitingBytes),

@@ -43,9 +43,16 @@ final class IncomingCalls {
 
         enum Reason {
             case tooMuch
+            case tooLarge
             case noDescriptors
 
-            var error: BusError { self == .tooMuch ? IncomingCalls.tooMuch : IncomingCalls.noDescriptors }
+            var error: BusError {
+                switch self {
+                case .tooMuch: IncomingCalls.tooMuch
+                case .tooLarge: IncomingCalls.tooLarge
+                case .noDescriptors: IncomingCalls.noDescriptors
+                }
+            }
         }
     }
 
@@ -140,9 +147,11 @@ final class IncomingCalls {
             guard isServed else { return self.refuse(call) }
         }
         if isServed {
+            let bytes = call.message.size
+            guard bytes <= CallLimits.callBytes else { return self.refuse(call, .tooLarge) }
             guard self.queue.begin(call.sender) else { return self.refuse(call) }
             call.isCounted = true
-            let (start, bytes) = (Clock.monotonic.now(), call.message.size)
+            let start = Clock.monotonic.now()
             self.serve(&call)
             let end = Clock.monotonic.now()
             self.round.spent += end - start
@@ -153,8 +162,10 @@ final class IncomingCalls {
         let sender = call.sender
         // Known before it is measured, which costs more.
         guard self.queue.outstanding(of: sender) < CallLimits.outstanding else { return self.refuse(call) }
+        let bytes = call.message.size
+        guard bytes <= CallLimits.callBytes else { return self.refuse(call, .tooLarge) }
         let caller = self.caller(sender)
-        let refused = self.queue.offer(call, from: sender, of: caller.user, bytes: call.message.size)
+        let refused = self.queue.offer(call, from: sender, of: caller.user, bytes: bytes)
         for refused in refused { self.refuse(refused) }
         if self.queue.waiting(of: sender) >= Self.watchedFrom { self.follow(sender) }
         self.learnUser(of: sender, caller)
@@ -218,6 +229,7 @@ final class IncomingCalls {
     private static let tooMuch = BusError.limitsExceeded(
         "calls-per-caller: at most \(CallLimits.outstanding) may have no answer yet, "
             + "and \(CallLimits.waitingBytes) bytes of all callers wait")
+    private static let tooLarge = BusError.limitsExceeded("call-bytes: a call has at most \(CallLimits.callBytes)")
     private static let noDescriptors = BusError.invalidArguments("the call brings a file descriptor, and takes none")
     private static let takesNone = BusError.notSupported(
         "the answer brings a file descriptor, and your connection did not agree with the bus to take any")

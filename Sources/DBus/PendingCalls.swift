@@ -33,9 +33,7 @@ final class PendingCalls {
     private struct Call {
         let callee: Callee
         let then: Handler
-        var timer: EventLoop.TimerID?
-        /// When its time is up, if ever.
-        var due: Int64
+        let timer: EventLoop.TimerID?
     }
 
     private let loop: EventLoop
@@ -51,8 +49,6 @@ final class PendingCalls {
     var onUndeliverable: (BusError, UInt32) -> Void = { _, _ in }
 
     private static let lateLimit = 64
-    /// Who looks so much later than he was to, in µs, was not there himself; and so long he has then to read what has come.
-    private static let (absence, reading): (Int64, Int64) = (20_000, 1_000_000)
 
     init(_ loop: EventLoop, _ watch: NameWatch) {
         self.loop = loop
@@ -66,8 +62,11 @@ final class PendingCalls {
 
     /// Waits for the reply to the call with this serial; no longer than `timeout` milliseconds.
     func add(_ serial: UInt32, to callee: Callee, timeout: Int32, then: @escaping Handler) {
-        var call = Call(callee: callee, then: then, timer: nil, due: .max)
-        if timeout != Connection.noTimeout { self.wait(for: &call, serial, Int64(timeout) * 1_000) }
+        var timer: EventLoop.TimerID?
+        if timeout != Connection.noTimeout {
+            timer = self.loop.schedule(after: Int64(timeout) * 1_000) { [weak self] in self?.giveUp(serial) }
+        }
+        let call = Call(callee: callee, then: then, timer: timer)
         // Serials come round after four thousand million messages.
         if let old = self.calls.updateValue(call, forKey: serial) { self.end(old, .noReply("no answer for very long")) }
     }
@@ -108,19 +107,6 @@ final class PendingCalls {
             }
         }
         self.refused &+= 1
-    }
-
-    private func wait(for call: inout Call, _ serial: UInt32, _ time: Int64) {
-        call.due = Clock.monotonic.now() + time
-        self.loop.set(&call.timer, at: call.due) { [weak self] in self?.timeIsUp(serial) }
-    }
-
-    /// What came while we did not look is an answer: a program may be stopped, or have had no processor, for long.
-    private func timeIsUp(_ serial: UInt32) {
-        guard var call = self.calls[serial] else { return }
-        guard Clock.monotonic.now() - call.due > Self.absence else { return self.giveUp(serial) }
-        self.wait(for: &call, serial, Self.reading)
-        self.calls[serial] = call
     }
 
     private func giveUp(_ serial: UInt32) {

@@ -1,5 +1,6 @@
 import CDBus
 import Loop
+import Motion
 
 /// Reads the values of a message's body, one after the other. The C type behind it is `DBusMessageIter`.
 ///
@@ -92,6 +93,7 @@ package struct WireReader {
         unsafe dbus_message_iter_get_basic(&self.iterator, &pointer)
         let value = unsafe text(pointer) ?? ""
         unsafe dbus_message_iter_next(&self.iterator)
+        guard value.isStreamSafe else { throw .notStreamSafe }
         return value
     }
 

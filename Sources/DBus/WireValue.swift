@@ -35,6 +35,7 @@ package enum WireError: Swift.Error, Equatable, CustomStringConvertible {
     case tooLarge(limit: Int)
     case badDescriptor
     case unexpectedDescriptor
+    case notStreamSafe
 
     package var description: String {
         switch self {
@@ -43,6 +44,7 @@ package enum WireError: Swift.Error, Equatable, CustomStringConvertible {
         case .tooLarge(let limit): "the message holds more than \(limit) values"
         case .badDescriptor: "the message holds no such file descriptor"
         case .unexpectedDescriptor: "a file descriptor stands where none belongs"
+        case .notStreamSafe: "a text has more than 30 combining marks in a row"
         }
     }
 }

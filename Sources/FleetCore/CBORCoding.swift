@@ -146,11 +146,7 @@ package enum CBORCoding {
         }
 
         private mutating func text(_ argument: UInt64, _ start: Int) throws(DataProblem) -> String {
-            let bytes = try self.take(try self.length(argument, start))
-            guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw DataProblem("a text is not UTF-8", at: start)
-            }
-            return text
+            try DataValue.text(of: try self.take(try self.length(argument, start)), at: start)
         }
 
         private mutating func object(

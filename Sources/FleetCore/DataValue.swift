@@ -1,3 +1,5 @@
+import Motion
+
 /// A value as JSON and CBOR have it: what messages of a fleet are made of.
 package enum DataValue: Equatable, Sendable {
     case null
@@ -31,6 +33,17 @@ package enum DataValue: Equatable, Sendable {
     package subscript(_ name: String) -> DataValue? {
         guard case .object(let fields) = self else { return nil }
         return fields.first { $0.name == name }?.value
+    }
+
+    /// The text that some bytes are, of whoever wrote them.
+    static func text(of bytes: some Sequence<UInt8>, at offset: Int) throws(DataProblem) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw DataProblem("a text is not UTF-8", at: offset)
+        }
+        guard text.isStreamSafe else {
+            throw DataProblem("a text has more than 30 combining marks in a row", at: offset)
+        }
+        return text
     }
 
     package var text: String? { if case .text(let text) = self { text } else { nil } }

@@ -166,10 +166,7 @@ private struct JSONReader {
             switch byte {
             case UInt8(ascii: "\""):
                 self.index += 1
-                guard let result = String(validating: text, as: UTF8.self) else {
-                    throw DataProblem("a text is not UTF-8", at: start)
-                }
-                return result
+                return try DataValue.text(of: text, at: start)
             case UInt8(ascii: "\\"): try self.escape(into: &text)
             case 0..<0x20: throw self.problem("a control character in a text")
             default:

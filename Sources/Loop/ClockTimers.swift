@@ -7,14 +7,27 @@ final class ClockTimers {
     private let descriptor: OwnedDescriptor
     /// The deadline that the timerfd was last armed for.
     private var armed: Int64?
+    /// What the clock said when somebody looked the last time.
+    private var looked: Int64
 
     init(_ clock: Clock) throws(SystemError) {
         self.clock = clock
+        self.looked = clock.now()
         self.descriptor = OwnedDescriptor(
             adopting: try systemCall("timerfd_create") { CLinux_timerfd_create(clock.identifier) })
     }
 
     var raw: Int32 { self.descriptor.raw }
+
+    /// What the clock says, if a timer is due by now, and by how much too late the look is for one that was not due at the last.
+    func look() -> (now: Int64, delay: Int64)? {
+        guard let earliest = self.queue.earliest else { return nil }
+        let now = self.clock.now()
+        defer { self.looked = now }
+        guard earliest <= now else { return nil }
+        // One may also be set for a time that is past.
+        return (now, earliest > self.looked ? now - earliest : 0)
+    }
 
     /// Arms the timerfd for the earliest deadline, if that has changed since the last time.
     ///

@@ -7,6 +7,9 @@ import Glibc
 /// that was deferred. Nothing in a round can put off the rest of it: what a handler adds waits for the next round.
 /// An idle loop sleeps in the kernel and makes no wake-ups.
 ///
+/// A timer often says that something has not come in time. A program that was stopped, or had no processor, finds what came
+/// meanwhile and the timer at once: then all is read before timers run.
+///
 /// Deliberately not `Sendable`: everything here belongs to the thread that runs the loop, except for `Wakeup.fire()`.
 /// A handler may watch, update, cancel, schedule and defer whatever it likes, itself included; it may not run the loop.
 package final class EventLoop {
@@ -60,6 +63,8 @@ package final class EventLoop {
     private var firing: [Registration] = []
     private var due: [TimerQueue.Due] = []
     private var isStopping = false
+    /// Until when timers may wait for what has come to be read, while they do.
+    private var readingEnd: Int64?
     private(set) var isInRound = false
 
     /// How often the loop has come back from waiting. Stands still while the loop is idle.
@@ -68,6 +73,8 @@ package final class EventLoop {
 
     /// The most events fetched in one round.
     package static let batch = Int(CLinux_EPOLL_BATCH)
+    /// Who runs a timer so much too late was not there, and for how long timers wait then at most for what has come; in µs.
+    private static let (absence, longestReading): (Int64, Int64) = (20_000, 100_000)
 
     /// Makes an empty loop.
     package init() throws(SystemError) {
@@ -161,8 +168,7 @@ package final class EventLoop {
         defer { swap(&events, &self.events) }
         let count = try self.fetch(into: &events, timeout: self.hasWork ? 0 : timeout)
         self.roundCount &+= 1
-        var didWork = self.run(self.monotonic)
-        didWork = self.run(self.boottime) || didWork
+        var didWork = self.runTimers(besides: events[..<count])
         for index in 0..<count {
             didWork = try self.dispatch(WatchTable.Token(bits: events[index].token), events[index].events) || didWork
         }
@@ -230,10 +236,31 @@ package final class EventLoop {
         return true
     }
 
-    private func run(_ timers: ClockTimers) -> Bool {
-        guard let earliest = timers.queue.earliest else { return false }
-        let now = timers.clock.now()
-        guard earliest <= now else { return false }
+    private func runTimers(besides events: ArraySlice<CLinux_event>) -> Bool {
+        let (monotonic, boottime) = (self.monotonic.look(), self.boottime.look())
+        guard monotonic != nil || boottime != nil else { return false }
+        let delay = max(monotonic?.delay ?? 0, boottime?.delay ?? 0)
+        if self.readingEnd != nil || delay > Self.absence, self.isReading(events) { return false }
+        var didWork = false
+        if let monotonic { didWork = self.run(self.monotonic, at: monotonic.now) }
+        if let boottime { didWork = self.run(self.boottime, at: boottime.now) || didWork }
+        return didWork
+    }
+
+    /// Whether something has come that is to be read before the timers run.
+    private func isReading(_ events: ArraySlice<CLinux_event>) -> Bool {
+        let now = Clock.monotonic.now()
+        let end = self.readingEnd ?? now + Self.longestReading
+        let isNews = events.contains { event in
+            let token = WatchTable.Token(bits: event.token)
+            return token.descriptor != self.monotonic.raw && token.descriptor != self.boottime.raw
+        }
+        let isReading = now < end && (isNews || self.later.hasDeferred)
+        self.readingEnd = isReading ? end : nil
+        return isReading
+    }
+
+    private func run(_ timers: ClockTimers, at now: Int64) -> Bool {
         var due: [TimerQueue.Due] = []
         swap(&due, &self.due)
         timers.queue.takeDue(at: now, into: &due)

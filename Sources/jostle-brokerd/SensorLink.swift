@@ -31,7 +31,7 @@ final class SensorLink {
     /// Signals that pretended to be samples of ours, or were none.
     private var sampleForgeries: UInt64 = 0
 
-    /// How long to wait after the reader could not be started, or did not answer.
+    /// How long to wait after the reader could not be started, or not be asked.
     private static let retryPause: Int64 = 5_000_000
 
     /// From so many messages a second on, a descriptor saves more than it is worth to see samples on the bus. docs/sensors.md has
@@ -95,24 +95,27 @@ final class SensorLink {
         self.sensors = []
         self.isCrowded = false
         self.streams = [:]
-        if owner == nil { self.startIfNeeded() } else { self.list() }
+        self.service.loop.cancel(&self.retryTimer)
+        self.begin()
     }
 
-    /// Asks the reader what it has.
-    private func list() {
-        guard let reader else { return }
-        let target = CallTarget(reader, Path.sensors, InterfaceName.sensors.description)
+    /// Has the reader started, or asks it what it has.
+    private func begin() {
+        guard let reader else { return self.startIfNeeded() }
         let readers = self.readers
-        self.bus.call(target, "ListSensors", noOptions, autoStart: false) { [weak self] result in
+        let target = CallTarget(reader, Path.sensors, InterfaceName.sensors.description)
+        // It may hang, and so may we: its answer counts whenever it comes. One that is not waited for any more keeps its place with the
+        // bus all the same, and there are few.
+        self.bus.call(target, "ListSensors", noOptions, timeout: Connection.noTimeout, autoStart: false) {
+            [weak self] result in
             guard let self, self.readers == readers else { return }
             do throws(BusError) {
                 let list = try result.take().read(reply: [Structure<ObjectPath, [String: Value]>].self)
                 for entry in list { self.appeared(entry.fields.0, entry.fields.1) }
             } catch {
                 self.service.log.error("cannot list the sensors: \(error)")
-                // It hung, or we did. What it refuses it will refuse again.
-                guard error.isBusMissing else { return }
-                self.tryAgain { if $0.readers == readers { $0.list() } }
+                // What is refused otherwise will be refused again.
+                if error.isOverLimit { self.tryAgain() }
             }
         }
     }
@@ -169,14 +172,13 @@ final class SensorLink {
                 self.service.log.warning(
                     "the sensor reader could not be started: \(error)", as: .readerMissing,
                     about: [.bus: self.bus.address.description, .reason: error.message])
-                self.tryAgain { $0.startIfNeeded() }
+                self.tryAgain()
             }
         }
     }
 
-    private func tryAgain(_ body: @escaping (SensorLink) -> Void) {
-        let deadline = Clock.monotonic.now() + Self.retryPause
-        self.service.loop.set(&self.retryTimer, at: deadline) { [weak self] in if let self { body(self) } }
+    private func tryAgain() {
+        self.service.loop.set(&self.retryTimer, after: Self.retryPause) { [weak self] in self?.begin() }
     }
 
     // MARK: Claims

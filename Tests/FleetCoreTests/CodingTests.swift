@@ -33,6 +33,17 @@ import Testing
         #expect(JSONCoding.text(.text("\u{E9}\u{4E2D}\u{1F600}~")) == "\"\u{E9}\u{4E2D}\u{1F600}~\"")
     }
 
+    /// Nobody could compare it in time.
+    @Test(arguments: PayloadFormat.allCases) func aTextOfManyMarksIsNone(_ format: PayloadFormat) throws {
+        for (count, isTaken) in [(30, true), (31, false), (100_000, false)] {
+            let text = "a" + String(repeating: "\u{301}", count: count)
+            for value: DataValue in [.text(text), .fields(["a": .text(text)])] {
+                let read = try? PayloadFormat.read(format.bytes(value), contentType: format.contentType)
+                #expect((read != nil) == isTaken)
+            }
+        }
+    }
+
     @Test func cborIsAsTheStandardHasIt() {
         // Of the examples of RFC 8949, appendix A.
         let examples: [(DataValue, [UInt8])] = [

@@ -147,6 +147,46 @@ import Testing
         for copy in copies { close(copy) }
     }
 
+    /// A program that was stopped, or had no processor, takes what came meanwhile for what came in time, all of it.
+    @Test(arguments: [Clock.monotonic, .boottime]) func whoWasNotThereReadsFirst(_ clock: Clock) throws {
+        let loop = try EventLoop()
+        let early = try Pipe()
+        let late = try Pipe()
+        var order: [String] = []
+        _ = try loop.watch(early.reader.raw, for: .read) { _ in
+            order.append("first")
+            _ = drain(early.reader.raw)
+            loop.defer { late.fill() }
+        }
+        _ = try loop.watch(late.reader.raw, for: .read) { _ in
+            order.append("second")
+            _ = drain(late.reader.raw)
+        }
+        loop.once(at: clock.now() + 1_000, on: clock) {
+            order.append("timer")
+            loop.stop()
+        }
+        early.fill()
+        let away = clock.now() + 30_000
+        while clock.now() < away {}
+        try loop.run()
+        #expect(order == ["first", "second", "timer"])
+    }
+
+    /// It reads for a while: whoever sends without end holds up no timer for good.
+    @Test func whoWasNotThereDoesNotReadForEver() throws {
+        let loop = try EventLoop()
+        let pipe = try Pipe()
+        pipe.fill()
+        var isTime = false
+        _ = try loop.watch(pipe.reader.raw, for: .read) { _ in }
+        loop.once(after: 1_000) { isTime = true }
+        let start = Clock.monotonic.now()
+        while Clock.monotonic.now() < start + 30_000 {}
+        while !isTime { try loop.runOnce(timeout: nil) }
+        #expect(Clock.monotonic.now() - start >= 130_000)
+    }
+
     @Test func earliestTimerWakesTheLoopAlsoAfterChanges() throws {
         let loop = try EventLoop()
         let late = loop.schedule(after: 60_000_000) { Issue.record("too late") }

@@ -83,14 +83,18 @@ extension Senses {
             }
         }
 
-        /// It hangs when the broker comes, for longer than an answer is waited for.
-        @Test func aReaderThatDidNotAnswerIsAskedAgain() throws {
+        /// It hangs when the broker comes, for longer than answers are waited for.
+        @Test func aReaderThatAnswersLateIsHeard() throws {
             let stage = try Stage(broker: false)
             let reader = try #require(stage.reader)
             try reader.stop()
             try stage.startBroker()
-            let broker = try #require(stage.broker)
-            _ = try broker.waitForLine(on: .errors, timeout: .seconds(60)) { $0.contains("cannot list the sensors") }
+            // Whoever asks behind the broker has given up by then.
+            let asked = try Tool.run([
+                "busctl", "--address=\(stage.address)", "--timeout=26", "call", "org.jostle.Sensors1",
+                Stage.Object.sensors, "org.jostle.Sensors1", "ListSensors", "a{sv}", "0",
+            ])
+            #expect(asked.status != 0)
             try reader.signal(SIGCONT)
             let app = try stage.watch(Stage.always, "--app", Self.app)
             _ = try app.nextEvent()
