@@ -75,7 +75,8 @@ package struct AppNamer: Sendable {
         }
         if let app = self.exact(names, process) { return app }
         let isPossible: (DesktopEntry) -> Bool = { entry in process == nil || entry.isOfHost }
-        let unit = process.flatMap { self.app(ofUnit: $0) }
+        // Who carries a window from elsewhere says nothing of whose it is.
+        let unit = claims.isElsewhere ? nil : process.flatMap { self.app(ofUnit: $0) }
         switch self.files.match(names, where: isPossible) {
         // What it says is believed before its unit, which it may have of the terminal or editor that started it.
         case .one(let entry, let way):

@@ -15,17 +15,20 @@ package struct WindowClaims: Hashable, Sendable {
     package let gtkAppID: String?
     /// The process whose window it is, where the source has it from the display or the compositor, and not from the window alone.
     package let process: UInt32?
+    /// X11's `WM_CLIENT_MACHINE` is another machine. The process, if there is one, then only carries the window, as `ssh` does.
+    package let isElsewhere: Bool
 
     /// Claims as they came. What is empty, too long or would act on a terminal is left out.
     package init(
         appID: String? = nil, instance: String? = nil, windowClass: String? = nil, gtkAppID: String? = nil,
-        process: UInt32? = nil
+        process: UInt32? = nil, isElsewhere: Bool = false
     ) {
         self.appID = Self.name(appID)
         self.instance = Self.name(instance)
         self.windowClass = Self.name(windowClass)
         self.gtkAppID = Self.name(gtkAppID)
         self.process = process == 0 ? nil : process
+        self.isElsewhere = isElsewhere
     }
 
     /// Whether nothing is said by which an app could be found.

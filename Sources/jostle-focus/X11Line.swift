@@ -57,15 +57,15 @@ final class X11Line {
     /// Room for the longest greeting, and for what the kernel needs to keep it.
     private static let room = 416 << 10
 
-    /// This machine's name, as clients tell it.
-    static let host: String = {
+    /// This machine's name, as clients that come now tell it: it may have changed.
+    static var host: String {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             // SAFETY: room for the name, which is ended in any case.
             guard let start = buffer.baseAddress, unsafe gethostname(start, 255) == 0 else { return "" }
             unsafe buffer[255] = 0
             return unsafe String(cString: start)
         }
-    }()
+    }
 
     /// Begins where a server took us in.
     ///

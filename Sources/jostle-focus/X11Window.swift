@@ -80,13 +80,13 @@ struct X11Window {
 
     /// - Parameters:
     ///   - isServerAsked: the server knows whose connections are; what a window says of its process counts only where it does not.
-    ///   - host: this machine's name. Of a window of another no process is ours.
+    ///   - host: this machine's name.
     func claims(isServerAsked: Bool, host: String) -> WindowClaims {
-        let isOurs = self.machine == nil || self.machine == host
         let own = self.machine == host ? self.ownProcess : nil
         return WindowClaims(
             instance: self.claim.instance, windowClass: self.claim.windowClass, gtkAppID: self.gtkAppID,
-            process: isServerAsked ? (isOurs ? self.serverProcess : nil) : own)
+            process: isServerAsked ? self.serverProcess : own,
+            isElsewhere: self.machine != nil && self.machine != host)
     }
 
     /// Whether nobody sees it, on this desktop.

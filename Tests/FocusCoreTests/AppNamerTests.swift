@@ -223,6 +223,21 @@ import Testing
                 == Self.named("org.example.Service", .unit))
     }
 
+    /// Anybody's window can say that it is from elsewhere: that takes it out of a unit, and out of no sandbox and no app.
+    @Test func aWindowFromElsewhereIsOfNoUnit() {
+        var namer = Self.namer([("org.example.Filed", "Exec=filed")], ["org.example.Service"])
+        let carrier = Self.process("org.example.Service.service", "ssh")
+        #expect(namer.app(of: WindowClaims(process: 7), process: carrier) == Self.named("org.example.Service", .unit))
+        #expect(namer.app(of: WindowClaims(process: 7, isElsewhere: true), process: carrier).id == nil)
+        let filed = WindowClaims(windowClass: "org.example.Filed", process: 7, isElsewhere: true)
+        #expect(namer.app(of: filed, process: carrier) == Self.named("org.example.Filed", .exact))
+        let boxed = Self.process(
+            "app-org.example.Filed-1.scope", "filed", sandbox: "[Application]\nname=org.example.Boxed\n")
+        #expect(namer.app(of: filed, process: boxed) == Self.named("org.example.Boxed", .sandbox))
+        namer.take([AppNamer.KnownApp(id: AppID("org.example.Service"), process: 7)])
+        #expect(namer.app(of: filed, process: carrier) == Self.named("org.example.Service", .process))
+    }
+
     @Test func theKernelKeepsTheFrontOfAProgramsName() {
         let namer = Self.namer([("org.gnome.Calculator", "Exec=gnome-calculator")])
         let process = Self.process("app-gnome-org.gnome.Calculator-1.scope", "gnome-calculato")

@@ -46,7 +46,7 @@ extension Senses {
             _ = try openbox.terminate()
         }
 
-        /// What a window says of its process counts for nothing where the server knows; and a title is nowhere kept.
+        /// What a window says of its process and machine counts for nothing where the server knows; and a title is nowhere kept.
         @Test func aWindowIsNotBelievedWhoseItIs() throws {
             let scene = try DesktopScene()
             try scene.startFocus("x11", ["DISPLAY": try scene.startX()])
@@ -54,6 +54,7 @@ extension Senses {
             let a = try scene.openX("xcalc", as: Self.alpha)
             for change in [
                 ["-f", "_NET_WM_PID", "32c", "-set", "_NET_WM_PID", "1"],
+                ["-f", "WM_CLIENT_MACHINE", "8s", "-set", "WM_CLIENT_MACHINE", "elsewhere.example"],
                 ["-f", "WM_CLASS", "8s", "-set", "WM_CLASS", String(repeating: "x", count: 100_000)],
                 ["-f", "_NET_WM_NAME", "8u", "-set", "_NET_WM_NAME", String(repeating: "secret", count: 10_000)],
                 ["-f", "_NET_WM_STATE", "8s", "-set", "_NET_WM_STATE", "no atoms"],
