@@ -23,6 +23,9 @@ final class AppWatch {
     /// What is counted is to be asked for.
     private var timer: EventLoop.TimerID?
     private var lastList: Int64 = 0
+    /// How often a list was begun.
+    private var lists: UInt64 = 0
+    private var retry: EventLoop.TimerID?
 
     /// An app, and what had been counted of it when it was seen first.
     private struct Known {
@@ -31,9 +34,11 @@ final class AppWatch {
         let since: Int64
         let hits: UInt64
         let denied: UInt64
+        /// The latest list that had been begun when it was told of last: it is gone if all of a later one has come without it.
+        var seen: UInt64 = 0
     }
 
-    /// How often what is counted is asked for at most, in µs.
+    /// How often what is counted is asked for at most, and after how long a broker is asked again that did not answer, in µs.
     private static let pause: Int64 = 2_000_000
 
     init(_ names: NameList, _ topics: FleetTopics, on address: BusAddress, _ loop: EventLoop) {
@@ -58,33 +63,69 @@ final class AppWatch {
         let due = max(0, self.lastList + Self.pause - Clock.monotonic.now())
         self.timer = self.loop.schedule(after: due) { [unowned self] in
             self.loop.cancel(&self.timer)
-            if let broker { self.list(of: broker, after: nil) }
+            if let broker { self.list(of: broker) }
         }
     }
 
     private func brokerChanged(_ owner: String?) {
         guard owner != self.broker else { return }
         self.broker = owner
+        self.loop.cancel(&self.retry)
         self.forget(Array(self.apps.keys))
-        guard let owner else { return }
-        let root = CallTarget(owner, Path.broker, InterfaceName.broker.description)
-        // Before it is asked, so that nothing falls between the answer and the first change.
-        self.bus.call(root, "Watch", noOptions, autoStart: false) { [weak self] _ in self?.list(of: owner, after: nil) }
+        self.ask()
     }
 
-    private func list(of owner: String, after: ObjectPath?) {
+    /// Asks the broker, if there is one, to tell, and what there is.
+    private func ask() {
+        guard let owner = self.broker else { return }
+        let root = CallTarget(owner, Path.broker, InterfaceName.broker.description)
+        // Before it is asked, so that nothing falls between the answer and the first change.
+        self.bus.call(root, "Watch", noOptions, autoStart: false) { [weak self] result in
+            guard let self, self.broker == owner else { return }
+            do throws(BusError) {
+                _ = try result.take()
+            } catch {
+                // Who may not watch is shown the list all the same.
+                if self.isAskedAgain(after: error) { return }
+            }
+            self.list(of: owner)
+        }
+    }
+
+    private func list(of owner: String) {
+        self.lists += 1
+        self.list(of: owner, after: nil, as: self.lists)
+    }
+
+    private func list(of owner: String, after: ObjectPath?, as number: UInt64) {
         let root = CallTarget(owner, Path.broker, InterfaceName.broker.description)
         self.lastList = Clock.monotonic.now()
         let options: [String: Value] = after.map { ["after": .objectPath($0)] } ?? [:]
         self.bus.call(root, "ListApps", options, autoStart: false) { [weak self] result in
-            guard let self, self.broker == owner,
-                let rows = try? result.take().read(reply: [ListedApp.Wire].self), let last = rows.last
-            else { return }
+            guard let self, self.broker == owner else { return }
+            let rows: [ListedApp.Wire]
+            do throws(BusError) {
+                rows = try result.take().read(reply: [ListedApp.Wire].self)
+            } catch {
+                _ = self.isAskedAgain(after: error)
+                return
+            }
             self.take(rows)
+            guard let last = rows.last else {
+                // That it left may have been missed.
+                return self.forget(self.apps.filter { $0.value.seen < number }.map(\.key))
+            }
             // Each page is behind the one before; a broker that sends others would keep us for ever.
             guard after.map({ $0.text < last.fields.0.text }) ?? true else { return }
-            self.list(of: owner, after: last.fields.0)
+            self.list(of: owner, after: last.fields.0, as: number)
         }
+    }
+
+    /// Whether a broker that has not answered, and so has not refused, is asked again after a while.
+    private func isAskedAgain(after error: BusError) -> Bool {
+        guard error.isBusMissing else { return false }
+        self.loop.set(&self.retry, after: Self.pause) { [unowned self] in self.ask() }
+        return true
     }
 
     /// Anybody can send such a signal: the broker's counts.
@@ -95,7 +136,7 @@ final class AppWatch {
         else { return }
         self.take(rows)
         self.forget(gone.map(\.text))
-        if details["missed"] == .boolean(true) { self.list(of: broker, after: nil) }
+        if details["missed"] == .boolean(true) { self.list(of: broker) }
     }
 
     private func take(_ rows: [ListedApp.Wire]) {
@@ -116,6 +157,7 @@ final class AppWatch {
             ?? Known(
                 app: app, message: .null, since: Clock.wallClock(), hits: app.hits, denied: app.denied)
         known.app = app
+        known.seen = self.lists
         known.message = Self.message(known)
         self.apps[app.object.text] = known
         if known.message != old?.message { self.tell(known) }

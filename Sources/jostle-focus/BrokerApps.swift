@@ -2,6 +2,7 @@ import Arbitration
 import DBus
 import DaemonSupport
 import FocusCore
+import Loop
 import Motion
 import Protocol
 
@@ -14,6 +15,9 @@ final class BrokerApps {
     /// The broker's connection.
     private var owner: String?
     private var apps: [ObjectPath: AppNamer.KnownApp] = [:]
+    /// What was asked anew: answers to what was asked before it do not count.
+    private var round: UInt64 = 0
+    private var retry: EventLoop.TimerID?
     /// All that are there have been told by this broker.
     private var isComplete = false
     /// What was told last.
@@ -24,33 +28,44 @@ final class BrokerApps {
     /// Runs when the broker said something of apps, also what does not change which there are.
     var onNews: ([AppNamer.KnownApp]) -> Void = { _ in }
 
+    /// After how long a broker is asked again that did not answer, in µs.
+    private static let pause: Int64 = 2_000_000
     private static let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
 
     init(on bus: Connection, _ names: NameWatch, log: Log) {
         self.bus = bus
         self.log = log
         bus.onSignal(InterfaceName.broker, "AppsChanged") { [weak self] message in self?.hear(message) }
-        _ = names.follow(BusName.broker, ownRule: true) { [weak self] owner in self?.ask(owner) }
+        _ = names.follow(BusName.broker, ownRule: true) { [weak self] owner in
+            self?.owner = owner
+            self?.ask()
+        }
     }
 
-    /// Asks a broker that is new to tell, and what there is.
-    private func ask(_ owner: String?) {
-        self.owner = owner
-        self.isComplete = false
-        // Until the next one has told all, what the last one said counts.
-        guard let owner else { return }
-        self.apps = [:]
+    /// Asks the broker, if there is one, to tell, and what there is.
+    private func ask() {
+        let round = self.begin()
+        guard self.owner != nil else { return }
         let options: [String: Value] = [:]
         self.bus.call(Self.broker, "Watch", options, autoStart: false) { [weak self] result in
-            self?.answered(result, of: owner) { (_: borrowing Message) throws(BusError) in
-                self?.list([:], of: owner)
+            self?.answered(result, in: round) { (_: borrowing Message) throws(BusError) in
+                self?.list([:], in: round)
             }
         }
     }
 
-    private func list(_ options: [String: Value], of owner: String) {
+    /// Forgets which apps there are. Until all have been told again, what was said of them last counts.
+    private func begin() -> UInt64 {
+        self.bus.loop.cancel(&self.retry)
+        self.round &+= 1
+        self.isComplete = false
+        self.apps = [:]
+        return self.round
+    }
+
+    private func list(_ options: [String: Value], in round: UInt64) {
         self.bus.call(Self.broker, "ListApps", options, autoStart: false) { [weak self] result in
-            self?.answered(result, of: owner) { (answer: borrowing Message) throws(BusError) in
+            self?.answered(result, in: round) { (answer: borrowing Message) throws(BusError) in
                 guard let self else { return }
                 let rows = try answer.read(reply: [ListedApp.Wire].self).map { ListedApp($0) }
                 self.take(rows)
@@ -58,7 +73,7 @@ final class BrokerApps {
                     self.isComplete = true
                     return self.tellSoon()
                 }
-                self.list([ListOptions.after: .objectPath(last.object)], of: owner)
+                self.list([ListOptions.after: .objectPath(last.object)], in: round)
             }
         }
     }
@@ -67,21 +82,27 @@ final class BrokerApps {
     private static let most = 65_536
 
     private func answered(
-        _ result: consuming CallResult, of owner: String, _ body: (borrowing Message) throws(BusError) -> Void
+        _ result: consuming CallResult, in round: UInt64, _ body: (borrowing Message) throws(BusError) -> Void
     ) {
-        guard owner == self.owner else { return }
+        guard round == self.round else { return }
         do throws(BusError) {
             try body(try result.take())
         } catch {
-            self.log.warning("the broker does not say which apps there are: \(error)")
+            let what = "the broker does not say which apps there are: \(error)"
+            // It hung, or we did. What it refuses it will refuse again.
+            guard error.isBusMissing else { return self.log.warning(what) }
+            self.log.warning("\(what); it is asked again")
+            self.bus.loop.set(&self.retry, after: Self.pause) { [weak self] in self?.ask() }
         }
     }
 
     /// Anybody can send such a signal.
     private func hear(_ message: borrowing Message) {
         guard let owner, message.isFrom(owner),
-            let (rows, gone, _) = try? message.read([ListedApp.Wire].self, [ObjectPath].self, [String: Value].self)
+            let (rows, gone, details) = try? message.read(
+                [ListedApp.Wire].self, [ObjectPath].self, [String: Value].self)
         else { return }
+        if details["missed"] == .boolean(true) { self.list([:], in: self.begin()) }
         for object in gone { self.apps[object] = nil }
         self.take(rows.map { ListedApp($0) })
         self.tellSoon()

@@ -3,10 +3,12 @@
 
 Prints a line for each call: the time of CLOCK_MONOTONIC in µs, the source, and "forget" or the apps in front, those seen and those
 hidden, as `front|visible|hidden`; or which play or are frozen, after "playing" or "frozen". An app whose id is empty is `?`. "refuse"
-lets nobody say anything. Each APP is listed as one that this process registered.
+lets nobody say anything. Each APP is listed as one that this process registered, until SIGUSR1: then none is, and whoever watches is told
+only that it missed something.
 """
 
 import asyncio
+import signal
 import sys
 import time
 
@@ -34,9 +36,18 @@ async def main():
     refuses = sys.argv[2:] == ["refuse"]
     apps = [] if refuses else [app.split("=") for app in sys.argv[2:]]
     rows = [
-        [f"/org/jostle/Broker1/apps/{number}", {"app": Variant("s", app), "process": Variant("u", int(process))}]
+        [f"/org/jostle/Broker1/apps/{number}",
+         {"app": Variant("s", app), "process": Variant("u", int(process)), "state": Variant("s", "foreground")}]
         for number, (app, process) in enumerate(apps)
     ]
+
+    watchers = set()
+
+    def leave():
+        rows.clear()
+        for name in watchers:
+            bus.send(Message(name, "/org/jostle/Broker1", "org.jostle.Broker1", "AppsChanged", message_type=MessageType.SIGNAL,
+                             signature="a(oa{sv})aoa{sv}", body=[[], [], {"missed": Variant("b", True)}]))
 
     def answer(message):
         if message.message_type is not MessageType.METHOD_CALL or message.interface != "org.jostle.Broker1":
@@ -53,11 +64,14 @@ async def main():
             print(now, options["source"].value, message.member[3:].lower(), *names, flush=True)
         elif (message.member, message.signature) == ("ListApps", "a{sv}"):
             return Message.new_method_return(message, "a(oa{sv})", [[] if message.body[0] else rows])
-        elif message.member != "Watch":
+        elif message.member == "Watch":
+            watchers.add(message.sender)
+        else:
             return None
         return Message.new_method_return(message)
 
     bus.add_message_handler(answer)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, leave)
     await bus.request_name("org.jostle.Broker1")
     print("ready", flush=True)
     await bus.wait_for_disconnect()

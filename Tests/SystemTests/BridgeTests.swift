@@ -91,6 +91,26 @@ extension Surroundings {
             }
         }
 
+        /// The broker says no more than that something was missed.
+        @Test func anAppWhoseEndWasMissedLeavesNoState() throws {
+            let scene = try FleetScene("[Publish]\nApps=org.example.*\n")
+            try scene.stage.kill(scene.stage.broker)
+            let broker = try BackgroundProgram(
+                tool: [
+                    "python3", Programs.source("Tests/Scripts/window-broker.py"), scene.stage.address,
+                    "org.example.App=1",
+                ])
+            try broker.waitUntilSaid("ready")
+            try scene.startBridge()
+            let topic = scene.topics.state(of: "org.example.App")
+            try scene.listener.wait("a state") { scene.listener.last(topic)?["state"]?.text == "foreground" }
+            try broker.signal(SIGUSR1)
+            try scene.listener.wait("an empty message") {
+                scene.listener.others.last { $0.topic == topic }?.payload.isEmpty == true
+            }
+            _ = try broker.terminate()
+        }
+
         /// It leaves while there is no server that could be told.
         @Test func whatLeftInAnOutageStaysOnNoServer() throws {
             let scene = try FleetScene("[Publish]\nApps=org.example.*\n", server: Self.lasting(FleetBars()))

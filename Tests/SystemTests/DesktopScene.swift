@@ -68,6 +68,8 @@ final class DesktopScene {
         self.broker = nil
     }
 
+    func theBroker() throws -> BackgroundProgram { try #require(self.broker) }
+
     func startFocus(_ source: String, _ environment: [String: String]) throws {
         let program = try BackgroundProgram(
             "jostle-focus", ["--bus", self.stage.address, "--source", source],

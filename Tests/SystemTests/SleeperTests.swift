@@ -41,6 +41,33 @@ extension Senses {
             try scene.until("playing \(Self.alpha)")
         }
 
+        /// The broker hangs when jostle-focus comes, for longer than an answer is waited for.
+        @Test func aBrokerThatDidNotSayWhichAppsThereAreIsAskedAgain() throws {
+            let scene = try DesktopScene(broker: false)
+            let player = try scene.startPlayer("one", entry: Self.beta, "Playing")
+            try scene.startBroker("\(Self.alpha)=\(player.pid)")
+            let broker = try scene.theBroker()
+            try broker.stop()
+            try scene.startFocus("lomiri", [:])
+            let focus = try #require(scene.focus)
+            _ = try focus.waitForLine(on: .errors, timeout: .seconds(60)) {
+                $0.contains("does not say which apps there are")
+            }
+            try broker.signal(SIGCONT)
+            try scene.until("playing \(Self.alpha)")
+        }
+
+        /// It learns that there is something that it was not told of, and asks.
+        @Test func anAppWhoseEndWasMissedIsForgotten() throws {
+            let scene = try DesktopScene(broker: false)
+            let player = try scene.startPlayer("one", entry: Self.beta, "Playing")
+            try scene.startBroker("\(Self.alpha)=\(player.pid)")
+            try scene.startFocus("lomiri", [:])
+            try scene.until("playing \(Self.alpha)")
+            try scene.theBroker().signal(SIGUSR1)
+            try scene.until("playing \(Self.beta)")
+        }
+
         @Test func anAppInAFrozenGroupIsSaidUntilItIsThawed() throws {
             let scene = try DesktopScene(broker: false)
             let groups = try Groups(in: scene.stage.bus.directory)

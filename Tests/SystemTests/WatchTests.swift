@@ -172,6 +172,19 @@ extension EndToEnd {
             for program in [first, shell, panel] { _ = try program.terminate() }
         }
 
+        @Test func thePanelOfTheDocumentsForgetsWhoseEndItMissed() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let broker = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/window-broker.py"), stage.address, "\(Self.app)=1"])
+            try broker.waitUntilSaid("ready")
+            let panel = try BackgroundProgram(
+                tool: ["python3", Programs.source("docs/examples/pygobject/panel.py")], environment: stage.environment)
+            _ = try panel.waitForLine { $0 == "\(Self.app): foreground" }
+            try broker.signal(SIGUSR1)
+            _ = try panel.waitForLine { $0 == "\(Self.app): gone" }
+            for program in [broker, panel] { _ = try program.terminate() }
+        }
+
         /// Who watches and does not read costs no more than what may be under way, and is told how things are when it reads again.
         @Test func oneWhoDoesNotReadIsToldOfWhatIsThenSo() throws {
             let stage = try Stage()

@@ -17,8 +17,8 @@ def show(rows, gone=()):
     for path, app in rows:
         apps[path] = app["app"] or path
         print(f"{apps[path]}: {app['state']}", flush=True)
-    for path in gone:
-        print(f"{apps.pop(path, path)}: gone", flush=True)
+    for path in apps.keys() & set(gone):
+        print(f"{apps.pop(path)}: gone", flush=True)
 
 
 def on_apps(bus, broker, _path, _interface, _member, body):
@@ -35,10 +35,13 @@ def on_property(_bus, _broker, _path, _interface, _member, body):
 
 
 def show_all(bus, broker):
-    options = {}
+    options, found = {}, set()
     while rows := call(bus, broker, "ListApps", options)[0]:
         show(rows)
+        found.update(path for path, _ in rows)
         options = {"after": GLib.Variant("o", rows[-1][0])}
+    # That it left may have been missed.
+    show([], apps.keys() - found)
 
 
 def on_broker(bus, _, broker):
