@@ -37,7 +37,9 @@ struct LiveLessons {
         let ear = Ear()
         let reader = SampleReader(service, [(object, 3)])
         reader.onSamples = { _, _, times, values in ear.hear(times, values) }
-        service.connection.onLost = { ear.failure = CommandFailure(.noService, "the bus went away") }
+        let lose = { (what: String) in ear.failure = CommandFailure(.noService, "\(what) went away") }
+        service.connection.onLost = { lose("the bus") }
+        reader.onLoss = { lose(service.title) }
         stopOnSignals(self.loop) { ear.failure = CommandFailure(.no, "nothing was taught") }
         let pace = SensorPace(rate: 50, batchLatency: .milliseconds(40))
         _ = try service.call(object, InterfaceName.sensor, "Claim", pace.options)

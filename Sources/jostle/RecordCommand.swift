@@ -61,10 +61,12 @@ struct RecordCommand {
             }
             writer.removeBytes()
         }
-        service.connection.onLost = {
-            failure = CommandFailure(.noService, "the bus went away")
+        let lose = { (what: String) in
+            failure = CommandFailure(.noService, "\(what) went away")
             isDone = true
         }
+        service.connection.onLost = { lose("the bus") }
+        reader.onLoss = { lose(service.title) }
         stopOnSignals(self.loop) { isDone = true }
         // A file is in no hurry, and several samples in a message cost what one does.
         let pace = SensorPace(rate: self.rate, batchLatency: .milliseconds(100))
@@ -116,6 +118,8 @@ final class SampleReader {
     var onSamples: (_ object: ObjectPath, _ first: UInt64, _ times: Span<Int64>, _ values: Span<Double>) -> Void = {
         _, _, _, _ in
     }
+    /// Runs when the reader that was there leaves: the next one knows nothing of what was claimed of it.
+    var onLoss: () -> Void = {}
 
     private let names: NameWatch
     private var owner: String?
@@ -124,12 +128,18 @@ final class SampleReader {
     init(_ service: Service, _ sensors: [(object: ObjectPath, channels: Int)]) {
         let names = NameWatch(on: service.connection)
         self.names = names
-        _ = names.follow(service.name, ownRule: true) { [weak self] owner in self?.owner = owner }
+        _ = names.follow(service.name, ownRule: true) { [weak self] owner in self?.ownerChanged(owner) }
         service.connection.onSignal(InterfaceName.sensor, "Samples") { [weak self] message in
             guard let self, let owner = self.owner, message.isFrom(owner) else { return }
             for sensor in sensors where message.isAt(sensor.object) {
                 _ = SampleCodec.read(message, channels: sensor.channels) { self.onSamples(sensor.object, $0, $1, $2) }
             }
         }
+    }
+
+    private func ownerChanged(_ owner: String?) {
+        let wasThere = self.owner != nil
+        self.owner = owner
+        if wasThere { self.onLoss() }
     }
 }

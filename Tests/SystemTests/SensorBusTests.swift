@@ -100,6 +100,19 @@ extension Senses {
             _ = try app.nextEvent()
         }
 
+        /// The next one knows nothing of what was claimed.
+        @Test(arguments: [["record", "-"], ["scope", "--lines"], ["teach", "x", "--save", "/dev/null"]])
+        func aReaderThatLeavesEndsWhoListensToIt(_ arguments: [String]) throws {
+            let stage = try Stage(broker: false)
+            let program = try BackgroundProgram("jostle", arguments, environment: stage.environment)
+            try stage.until("the sensor runs") {
+                try stage.property("Running", at: Stage.Object.accelerometer) == "b true"
+            }
+            try stage.kill(stage.reader)
+            #expect(try program.waitForEnd() == .exited(3))
+            #expect(program.errors.hasSuffix("jostle: the sensor reader (org.jostle.Sensors1) went away\n"))
+        }
+
         /// The system bus itself comes later than the broker.
         @Test func aSystemBusThatComesIsFound() throws {
             let stage = try Stage(source: nil, broker: false)

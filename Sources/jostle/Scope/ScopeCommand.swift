@@ -84,10 +84,12 @@ struct ScopeCommand {
             let isHeard = lines?.tell(news, &session) ?? screen?.draw(self.lines(session.picture)) ?? true
             if !isHeard { isDone = true }
         }
-        service.connection.onLost = {
-            failure = CommandFailure(.noService, "the bus went away")
+        let lose = { (what: String) in
+            failure = CommandFailure(.noService, "\(what) went away")
             isDone = true
         }
+        service.connection.onLost = { lose("the bus") }
+        reader.onLoss = { lose(service.title) }
         stopOnSignals(self.loop) { isDone = true }
         screen?.onKey = { if $0 == .character("q") { isDone = true } }
         screen?.onLoss = { [weak screen] in screen?.draw(self.lines(session.picture)) }
