@@ -107,46 +107,41 @@ public final class JostleApp {
     }
 
     /// Connects to the bus and registers with the broker, which the bus starts if it can.
-    public func connect() throws(JostleError) { _ = try self.connect(onMissing: nil) }
+    public func connect() throws(JostleError) { try self.connect(onMissing: nil) }
 
     /// The same, and where there is no broker and the bus can start none, waits for one.
     ///
     /// - Parameter onMissing: called before it waits.
-    /// - Returns: False when `stop` ended the wait.
-    package func connect(orWaiting onMissing: @escaping () -> Void) throws(JostleError) -> Bool {
+    package func connect(orWaiting onMissing: @escaping () -> Void) throws(JostleError) {
         try self.connect(onMissing: onMissing)
     }
 
-    private func connect(onMissing: (() -> Void)?) throws(JostleError) -> Bool {
+    private func connect(onMissing: (() -> Void)?) throws(JostleError) {
         // What we are launched for comes as soon as we have our name, and waits until we are registered.
         self.arrivals.callBegins()
         defer { self.callEnded() }
         do throws(BusError) {
             try self.registration.check()
             try self.link.open()
-            guard try self.meetBroker(onMissing) else { return false }
+            try self.meetBroker(onMissing)
             try self.link.register(self.registration)
             self.registration.begin()
             // Another broker came since the one that took us, and nobody was told yet.
             if !self.link.isRegistered { self.registerAgain() }
-            return true
         } catch {
             throw JostleError(error)
         }
     }
 
-    /// Has the broker started, or waits for it if it is to. False: stopped before it came.
-    private func meetBroker(_ onMissing: (() -> Void)?) throws(BusError) -> Bool {
+    /// Has the broker started, or waits for it if it is to.
+    private func meetBroker(_ onMissing: (() -> Void)?) throws(BusError) {
         do throws(BusError) {
-            try self.link.startBroker()
-            return true
+            return try self.link.startBroker()
         } catch {
             guard let onMissing, error.isServiceMissing else { throw error }
             onMissing()
         }
-        self.isStopped = false
-        try self.link.wait { self.isStopped || self.link.isBrokerThere }
-        return self.link.isBrokerThere
+        try self.link.wait { self.link.isBrokerThere }
     }
 
     /// Adds detectors, all or none, and returns what is in force for them.

@@ -27,10 +27,10 @@ struct ForegroundCommand {
 
     private func run() throws(CommandFailure) {
         let loop = self.invocation.loop
+        endOnSignals(loop)
         let service = try Service.broker(on: self.invocation.bus, loop)
         var isOver = false
         var failure: CommandFailure?
-        stopOnSignals(loop) { isOver = true }
         service.connection.onLost = { failure = CommandFailure(.noService, "the bus is gone") }
         _ = try service.call(Path.broker, InterfaceName.broker, "SetForeground", self.app, noOptions)
         self.invocation.terminal.print(
@@ -38,6 +38,7 @@ struct ForegroundCommand {
         if !self.app.isEmpty, let near = service.nearestApp(to: self.app) {
             complain("there is no app '\(printable(self.app))' yet; did you mean '\(near)'?")
         }
+        stopOnSignals(loop) { isOver = true }
         let names = NameWatch(on: service.connection)
         var isSaid = true
         let token = names.follow(BusName.broker, ownRule: true) { owner in

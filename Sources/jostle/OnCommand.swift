@@ -93,14 +93,15 @@ struct OnCommand {
             let client = JostleApp(app: self.app, on: self.bus, loop: self.loop)
             client.onEvent = { event in if !runner.take(event) { client.pass(event) } }
             client.onGap = { complain($0.line) }
-            stopOnSignals(self.loop) { client.stop() }
-            guard try client.connectForGood() else { return }
+            endOnSignals(self.loop)
+            try client.connectForGood()
             // Standard output is the command's.
             let effective = try client.add(self.detectors)
             for detector in effective {
                 complain("listening for \(detector.line)")
                 detector.warn()
             }
+            stopOnSignals(self.loop) { client.stop() }
             try client.run(watching: effective, on: self.loop)
         } catch {
             throw CommandFailure(error)

@@ -23,6 +23,12 @@ func stopOnSignals(_ loop: EventLoop, _ stop: @escaping () -> Void) {
     }
 }
 
+/// Ends the process at Ctrl-C and at a request to terminate, until `stopOnSignals` says what they are to end: for whoever has
+/// done nothing yet that has to be undone, and asks somebody who may never answer.
+func endOnSignals(_ loop: EventLoop) {
+    stopOnSignals(loop) { ExitCode.done.exit() }
+}
+
 /// The path of one of our own programs: beside this one, or where an installation puts daemons.
 func siblingProgram(_ name: String) -> String? {
     OwnProgram.path(of: name, in: ["", "../libexec", "../libexec/jostle"])

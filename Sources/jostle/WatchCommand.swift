@@ -63,11 +63,12 @@ struct WatchCommand {
                 let text = self.isJSON ? line.text : self.terminal.styled("nothing more is kept", .dim)
                 if !self.terminal.print(text) { client.stop() }
             }
-            stopOnSignals(self.loop) { client.stop() }
-            guard try client.connectForGood() else { return }
+            endOnSignals(self.loop)
+            try client.connectForGood()
             if self.subscribes { try client.subscribe() }
             let effective = try client.add(self.detectors)
             let isHeard = self.announce(effective)
+            stopOnSignals(self.loop) { client.stop() }
             if left != 0, isHeard { try client.run(watching: effective, on: self.loop) }
         } catch {
             throw CommandFailure(error)
@@ -90,12 +91,10 @@ struct WatchCommand {
 
 extension JostleApp {
     /// Connects, and from then on says on standard error when the broker is waited for, and when it is back.
-    ///
-    /// - Returns: false when it was told to end before there was a broker.
-    func connectForGood() throws(JostleError) -> Bool {
+    func connectForGood() throws(JostleError) {
         self.onBrokerChange = { complain($0 ? "the broker is back" : "the broker is gone; waiting for it") }
         self.onRefusal = { complain("\($0)") }
-        return try self.connect { complain("the broker is not running; waiting for it") }
+        try self.connect { complain("the broker is not running; waiting for it") }
     }
 
     /// Runs until it is stopped. After a second it says of which detectors the sensor is not there: until then it may be for them that

@@ -530,6 +530,33 @@ extension Surroundings {
             #expect(stopped.errors == missing + "\n")
         }
 
+        /// Nor does one that never answers keep anybody who is told to end.
+        @Test(arguments: [["watch", "shake"], ["on", "shake", "--", "true"], ["foreground", "--none"]])
+        func aBusThatSaysNothingKeepsNobody(_ arguments: [String]) throws {
+            let stage = try Stage(source: nil, broker: false)
+            let path = "\(stage.bus.directory)/silent"
+            let script = """
+                import socket, sys
+                server = socket.socket(socket.AF_UNIX)
+                server.bind(sys.argv[1])
+                server.listen()
+                print("there", flush=True)
+                clients = []
+                while True:
+                    clients.append(server.accept())
+                    print("came", flush=True)
+                """
+            let server = try BackgroundProgram(tool: ["python3", "-c", script, path])
+            _ = try server.waitForLine { $0 == "there" }
+            for number in [SIGINT, SIGTERM] {
+                let program = try BackgroundProgram("jostle", ["--bus", "unix:path=\(path)"] + arguments)
+                _ = try server.waitForLine { $0 == "came" }
+                try program.signal(number)
+                #expect(try program.waitForEnd() == .exited(0))
+            }
+            _ = try server.terminate()
+        }
+
         @Test func onSaysThatItListens() throws {
             let stage = try Stage()
             let app = try stage.start("on", "shake.planar,threshold=2.3g,name=skip", "--", "true")

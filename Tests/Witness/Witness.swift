@@ -43,7 +43,7 @@ import Loop
             self.say("heard \(ledger.heard) missing \(ledger.missing) again \(ledger.again)")
             _ = loop.schedule(after: 1_000_000) { tell() }
         }
-        guard try client.connect(orWaiting: {}) else { return }
+        try client.connect(orWaiting: {})
         if let notes { try client.subscribe(since: notes.last) }
         try client.add([detector])
         self.say("watching")
