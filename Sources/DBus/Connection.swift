@@ -33,8 +33,8 @@ package final class Connection {
     package var uniqueName: String { self.admission.uniqueName }
     /// Greeted, and owner of all names asked for.
     package var onReady: () -> Void = {}
-    /// The bus is gone, and with it every peer, claim and pending call. Told also when it goes before it greeted us and
-    /// there is no retry.
+    /// The bus is gone, and with it every peer, claim and pending call. Told also when it goes before it greeted us, unless
+    /// that was a try to reach it again.
     package var onLost: () -> Void = {}
     /// The bus greeted us but will not give us a name. There is no retry: somebody else does our work.
     package var onRefused: (BusError) -> Void = { _ in }
@@ -229,11 +229,12 @@ package final class Connection {
 
     fileprivate func lose() {
         guard self.state != .closed else { return }
-        let wasReady = self.state == .ready
+        // Whoever had no bus since the last loss hears of no other one.
+        let isNews = self.state == .ready || !self.retries.hasBegun
         self.drop()
         // Before the handler, which may close the connection and with it end the retries.
         self.scheduleRetry()
-        if wasReady || !self.retries.hasBegun { self.onLost() }
+        if isNews { self.onLost() }
     }
 
     private func scheduleRetry() {

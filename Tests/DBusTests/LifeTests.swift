@@ -178,6 +178,33 @@ extension BusTests {
             close(listener)
         }
 
+        @Test func aBusThatNeverGreetsIsToldOfOnceAndTriedAgain() throws {
+            let bus = try PrivateBus()
+            let path = "\(bus.directory)/mute"
+            let listener = try listen(at: path)
+            let loop = try EventLoop()
+            let connection = Connection(
+                to: .address("unix:path=\(path)"), on: loop, retry: .upTo(microseconds: 1_000))
+            var losses = 0
+            connection.onLost = { losses += 1 }
+            let isThere = connection.openOrRetry()
+            #expect(isThere)
+            let deadline = ContinuousClock.now + .seconds(20)
+            // Each but the first comes after the loss of the one before.
+            for tries in 0..<4 {
+                var accepted = accept(listener, nil, nil)
+                while accepted < 0, ContinuousClock.now < deadline {
+                    try loop.runOnce(timeout: 20_000)
+                    accepted = accept(listener, nil, nil)
+                }
+                try #require(accepted >= 0)
+                #expect(losses == min(tries, 1))
+                close(accepted)
+            }
+            connection.close()
+            close(listener)
+        }
+
         @Test func closingInAHandlerIsAllowedEverywhere() throws {
             let station = try Station()
             // In a call's handler, between two calls that are already here.
