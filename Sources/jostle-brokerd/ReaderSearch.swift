@@ -1,4 +1,5 @@
 import DBus
+import Loop
 import Protocol
 
 /// A bus on which the reader may be, as far as is known what is there.
@@ -9,7 +10,7 @@ final class ReaderPlace {
     fileprivate(set) var reader: String?
     /// The bus can start a reader. Found out where there is a choice.
     fileprivate var canStart = false
-    /// Both was found out, or the bus is not there.
+    /// Both was found out, or the bus is not there or says nothing.
     fileprivate var isKnown = false
 
     fileprivate init(_ bus: Connection, _ names: NameWatch) {
@@ -25,6 +26,8 @@ final class ReaderSearch {
     /// Told whenever it is known anew who is where.
     var onChange: () -> Void = {}
 
+    /// How long the first bus may take to say what is there, in µs. Until it has, it then counts as away.
+    private static let patience: Int64 = 2_000_000
     private static let bus = "org.freedesktop.DBus"
     private static let rule = "type='signal',sender='\(bus)',interface='\(bus)',member='ActivatableServicesChanged'"
 
@@ -71,10 +74,19 @@ final class ReaderSearch {
                 try place.bus.open()
                 continue
             }
-            if place.bus.openOrRetry() { continue }
-            place.isKnown = true
-            self.onChange()
+            guard place.bus.openOrRetry() else {
+                self.isAway(place)
+                continue
+            }
+            place.bus.loop.once(at: Clock.monotonic.now() + Self.patience) { [weak self] in
+                if !place.isKnown { self?.isAway(place) }
+            }
         }
+    }
+
+    private func isAway(_ place: ReaderPlace) {
+        place.isKnown = true
+        self.onChange()
     }
 
     /// Finds out anew whether the first bus can start a reader, if that is of interest.

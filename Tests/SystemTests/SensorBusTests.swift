@@ -58,6 +58,20 @@ extension Senses {
             }
         }
 
+        /// Something takes connections in the place of a system bus, and ends each or says nothing.
+        @Test(arguments: ["ends", "silent"]) func whatDoesNotGreetIsNoSystemBus(_ fault: String) throws {
+            let stage = try Stage(source: nil, broker: false, services: [Stage.readerService("--source", "synth:")])
+            let path = "\(stage.bus.directory)/faulty"
+            let bus = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/faulty-bus.py"), path, fault])
+            _ = try bus.waitForLine { $0 == "listening" }
+            try self.startBroker(stage, system: "unix:path=\(path)")
+            let app = try stage.watch(Stage.always, "--app", Self.app)
+            _ = try app.nextEvent()
+            #expect(try self.hasReader(stage.address))
+            #expect(bus.end == nil)
+        }
+
         /// The one for the machine comes while another one is used, and goes again.
         @Test func theBrokerFollowsTheReader() throws {
             let stage = try Stage(broker: false)
