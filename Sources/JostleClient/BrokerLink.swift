@@ -25,6 +25,7 @@ final class BrokerLink {
     /// The broker's unique name.
     private var broker: String?
     private var isBrokerKnown = false
+    private var following: NameWatch.Token?
     /// Our object at the broker, once registered there.
     private var object: ObjectPath?
     /// When a broker is asked again that did not answer, and what does so. A change of the owner ends both.
@@ -53,10 +54,19 @@ final class BrokerLink {
     // MARK: Who is there
 
     /// Connects to the bus, and learns whether the broker is there.
-    func open() throws(BusError) {
+    ///
+    /// - Parameter limit: how long the bus may take to say that, in milliseconds.
+    func open(within limit: Int32 = Connection.callTimeout) throws(BusError) {
         try self.connection.openAndWait()
-        _ = self.names.follow(BusName.broker, ownRule: true) { [unowned self] in self.brokerChanged($0) }
-        try self.wait { self.isBrokerKnown }
+        // Who could not connect may try again.
+        if self.following == nil {
+            self.following = self.names.follow(BusName.broker, ownRule: true) { [unowned self] in
+                self.brokerChanged($0)
+            }
+        }
+        guard try self.wait(within: limit, until: { self.isBrokerKnown }) else {
+            throw .noReply("no answer from the \(self.connection.address)")
+        }
     }
 
     /// Waits for the broker, which the bus starts if it can.
@@ -65,7 +75,8 @@ final class BrokerLink {
         let bus = CallTarget(
             "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
         _ = try self.connection.callAndWait(bus, "StartServiceByName", BusName.broker, UInt32(0))
-        try self.wait { self.isBrokerThere }
+        let isThere = try self.wait(within: Connection.callTimeout, until: { self.isBrokerThere })
+        guard isThere else { throw .disconnected("the broker left") }
     }
 
     var isBrokerThere: Bool { self.broker != nil }
@@ -77,6 +88,15 @@ final class BrokerLink {
         } catch {
             throw .failed("\(error)")
         }
+    }
+
+    /// The same, for so many milliseconds at most. False when they are over.
+    private func wait(within limit: Int32, until isDone: () -> Bool) throws(BusError) -> Bool {
+        var isLate = false
+        let timer = self.loop.schedule(after: Int64(limit) * 1_000) { isLate = true }
+        defer { self.loop.cancel(timer) }
+        try self.wait { isLate || isDone() }
+        return isDone()
     }
 
     private func brokerChanged(_ owner: String?) {

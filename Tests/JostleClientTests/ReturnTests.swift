@@ -141,6 +141,23 @@ import Testing
         #expect(scene.events.map(\.sequence) == [1])
     }
 
+    /// It greets, and says of no name whose it is.
+    @Test func aBusThatDoesNotSayWhetherThereIsABrokerIsNotWaitedForForEver() throws {
+        let bus = try PrivateBus()
+        defer { bus.stop() }
+        let path = "\(bus.directory)/faulty"
+        let script = Programs.source("Tests/Scripts/faulty-bus.py")
+        let faulty = try BackgroundProgram(tool: ["python3", script, path, "ownerless", "\(bus.directory)/bus"])
+        _ = try faulty.waitForLine { $0 == "listening" }
+        let link = BrokerLink(app: "org.example.App", on: .address("unix:path=\(path)"), loop: try EventLoop())
+        for _ in 0..<2 {
+            #expect(throws: BusError.noReply("no answer from the bus at unix:path=\(path)")) {
+                try link.open(within: 200)
+            }
+        }
+        #expect(faulty.end == nil)
+    }
+
     // MARK: A task that it was at
 
     @Test func aTaskIsNotEndedWithoutABroker() throws {
