@@ -3,13 +3,16 @@ package import Loop
 
 /// Tells the service manager how we are, if one started us: systemd's notification protocol, spoken without its library.
 ///
-/// Without `NOTIFY_SOCKET` in the environment every call does nothing. A failure to tell is logged and changes nothing else.
+/// Without `NOTIFY_SOCKET` in the environment every call does nothing. A failure to tell is logged and changes nothing else. A
+/// manager that does not read holds up only what it waits for itself.
 /// The corresponding C function is `sd_notify`.
 package final class ServiceManager {
     private let address: UnixAddress?
     private let watchdog: Int64?
     private let log: Log
     private let now: () -> Int64
+    /// The manager waits to hear that we are ready.
+    private var isAwaited = true
 
     /// Reads the environment. One that makes no sense is logged and counts as none. `now` tells microseconds that never go back.
     package init(
@@ -29,13 +32,16 @@ package final class ServiceManager {
 
     /// We have started, or have reloaded.
     package func ready(_ status: String? = nil) {
-        self.tell("READY=1" + Self.line(status))
+        // Without it the manager would end us.
+        self.tell("READY=1" + Self.line(status), waiting: self.isAwaited)
+        self.isAwaited = false
     }
 
     /// We have begun to reload; `ready()` ends it.
     package func reloading() {
         // The manager takes an older stamp for the echo of an earlier reload.
-        self.tell("RELOADING=1\nMONOTONIC_USEC=\(Clock.monotonic.now())")
+        self.tell("RELOADING=1\nMONOTONIC_USEC=\(Clock.monotonic.now())", waiting: true)
+        self.isAwaited = true
     }
 
     /// We have begun to stop.
@@ -51,31 +57,36 @@ package final class ServiceManager {
     /// Pings the manager from the loop, twice per the interval it asked for; so it learns when the loop stands still.
     ///
     /// Does nothing, and makes no wake-ups, unless the manager asked this very process. A ping that is late by half of its pause
-    /// is logged: a little more, and the manager would have ended us.
+    /// is logged: a little more, and the manager would have ended us. One that the manager has no room for is sent again before the
+    /// next would be due, which would be too late.
     package func startWatchdog(on loop: EventLoop) {
         guard let watchdog, self.isPresent else { return }
         let pause = max(watchdog / 2, 1)
         var due = self.now() + pause
         var timer: EventLoop.TimerID?
         timer = loop.schedule(after: pause) { [unowned loop] in
-            self.tell("WATCHDOG=1")
+            let next = self.tell("WATCHDOG=1") ? pause : max(pause / 8, 1)
             let late = self.now() - due
             if late > pause / 2 {
                 self.log.warning(
                     "stood still for \(late / 1_000) ms; the service manager ends us after \(watchdog / 1_000) ms",
                     as: .stoodStill, about: [.reason: "\(late / 1_000) ms"])
             }
-            due = self.now() + pause
-            if let timer { loop.reschedule(timer, after: pause) }
+            due = self.now() + next
+            if let timer { loop.reschedule(timer, after: next) }
         }
     }
 
-    private func tell(_ message: String) {
-        guard let address else { return }
-        do {
-            try address.send(Array(message.utf8))
+    /// Returns false when the manager has no room, because it has not read what it was told before.
+    @discardableResult
+    private func tell(_ message: String, waiting: Bool = false) -> Bool {
+        guard let address else { return true }
+        do throws(SystemError) {
+            try address.send(Array(message.utf8), waiting: waiting)
+            return true
         } catch {
             self.log.warning("cannot tell the service manager '\(message)': \(error)")
+            return error.code != EAGAIN
         }
     }
 
@@ -131,7 +142,7 @@ struct UnixAddress {
     /// Sends one datagram. The corresponding C function is `sendto`.
     ///
     /// - Parameter waiting: for room, when whoever listens is behind.
-    func send(_ bytes: [UInt8], waiting: Bool = true) throws(SystemError) {
+    func send(_ bytes: [UInt8], waiting: Bool) throws(SystemError) {
         let socket = OwnedDescriptor(
             adopting: try systemCall("socket") {
                 Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -109,6 +109,36 @@ import Testing
         #expect(drain(pipe.reader.raw) == report)
     }
 
+    @Test func aManagerThatDoesNotReadIsNotWaitedFor() throws {
+        let listener = try Listener(isAbstract: true)
+        let pipe = try Pipe()
+        let loop = try EventLoop()
+        let environment = ["NOTIFY_SOCKET": listener.address, "WATCHDOG_USEC": "20000"]
+        let manager = ServiceManager(
+            log: Log(program: "p", style: .plain, to: pipe.writer.raw), environment: { environment[$0] })
+        manager.ready()
+        var said = ""
+        while said.isEmpty {
+            manager.status("fine")
+            said = drain(pipe.reader.raw)
+        }
+        let why = "sendto: Resource temporarily unavailable (11)"
+        #expect(said == "p: cannot tell the service manager 'STATUS=fine': \(why)\n")
+        // That it is ready the manager was told before.
+        manager.ready()
+        manager.stopping()
+        manager.startWatchdog(on: loop)
+        #expect(try loop.runOnce(timeout: nil))
+        #expect(listener.receive() == "READY=1")
+        var next: String?
+        repeat { next = listener.receive() } while next == "STATUS=fine"
+        #expect(next == nil)
+        // It is told that we live before the next ping would be due.
+        loop.once(at: Clock.monotonic.now() + 5_000) {}
+        #expect(try loop.runOnce(timeout: nil))
+        #expect(listener.receive() == "WATCHDOG=1")
+    }
+
     @Test(arguments: [
         ["WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"], ["WATCHDOG_USEC": "1000", "WATCHDOG_PID": "x"],
         ["WATCHDOG_USEC": "0"], ["WATCHDOG_USEC": "-5"], ["WATCHDOG_USEC": "99999999999999999999"],
