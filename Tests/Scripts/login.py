@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Plays a logind that does not answer when it is first asked, and UPower: login.py ADDRESS USER
 
-Owns both names, prints "ready", and answers the first question of each kind with an error. Those after it are told of one
-session, which is the user's, at a seat, and locked, and that the device runs on its battery. On SIGTERM it says that there
-is a new session, and leaves when it is asked for a list, without an answer.
+Owns both names, prints "ready", and answers the first question to each object with an error. Those after it are told of
+one session, which is the user's, at a seat, and locked, and that the device runs on its battery, which is nearly empty. On
+SIGTERM it says that there is a new session, and leaves when it is asked for a list, without an answer.
 """
 
 import asyncio
@@ -14,6 +14,11 @@ from dbus_fast import Message, MessageType, RequestNameReply, Variant
 from dbus_fast.aio import MessageBus
 
 SESSION = "/org/freedesktop/login1/session/c1"
+PROPERTIES = {
+    SESSION: {"LockedHint": Variant("b", True)},
+    "/org/freedesktop/UPower": {"OnBattery": Variant("b", True)},
+    "/org/freedesktop/UPower/devices/DisplayDevice": {"IsPresent": Variant("b", True), "Percentage": Variant("d", 5.0)},
+}
 
 
 async def main():
@@ -30,19 +35,17 @@ async def main():
     def arrived(message):
         if message.message_type is not MessageType.METHOD_CALL:
             return None
-        if message.member in ("ListSessions", "GetAll", "Get"):
+        if message.member in ("ListSessions", "GetAll"):
             if is_leaving and message.member == "ListSessions":
                 bus.disconnect()
                 return True
-            if message.member not in asked:
-                asked.add(message.member)
+            if message.path not in asked:
+                asked.add(message.path)
                 return Message.new_error(message, "org.freedesktop.DBus.Error.Failed", "not now")
         if message.member == "ListSessions":
             return Message.new_method_return(message, "a(susso)", [[["c1", user, "me", "seat0", SESSION]]])
-        if message.member == "GetAll" and message.path == SESSION:
-            return Message.new_method_return(message, "a{sv}", [{"LockedHint": Variant("b", True)}])
-        if message.member == "Get" and message.body == ["org.freedesktop.UPower", "OnBattery"]:
-            return Message.new_method_return(message, "v", [Variant("b", True)])
+        if message.member == "GetAll" and message.path in PROPERTIES:
+            return Message.new_method_return(message, "a{sv}", [PROPERTIES[message.path]])
         return None
 
     bus.add_message_handler(arrived)

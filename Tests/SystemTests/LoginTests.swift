@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What logind tells: the lock of the screen and the sleep of the system. It is python-dbusmock's.
+    /// What logind tells: the lock of the screen and the sleep of the system; and UPower: what the device runs on. Both are
+    /// python-dbusmock's.
     @Suite(.serialized) struct Login {
         private static let app = "org.example.App"
         private static let manager = ["org.freedesktop.login1", "/org/freedesktop/login1"]
@@ -107,6 +108,56 @@ extension EndToEnd {
                 try Tool.run(["python3", "-c", query, "\(stage.state)/journal.db"]).stdout == "['battery']\n"
             }
             _ = (try login.terminate(), try app.terminate())
+        }
+
+        /// A rule holds while UPower says of all batteries together that they are as empty as that, and nobody else's word counts.
+        @Test func aLowBatteryIsWhatUPowerSays() throws {
+            let stage = try Stage(broker: false)
+            let mock = try BackgroundProgram(
+                tool: ["python3", "-m", "dbusmock", "--template", "upower", "-p", "{\"OnBattery\": true}"],
+                environment: ["DBUS_SYSTEM_BUS_ADDRESS": stage.address])
+            try stage.bus.waitForName("org.freedesktop.UPower")
+            let battery = "/org/freedesktop/UPower/devices/DisplayDevice"
+            let device = "org.freedesktop.UPower.Device"
+            func say(_ changed: String...) throws {
+                let result = try stage.busctl(
+                    ["call", "org.freedesktop.UPower", battery, "org.freedesktop.DBus.Mock", "UpdateProperties"]
+                        + ["sa{sv}", device, "\(changed.count / 3)"] + changed)
+                try #require(result.status == 0, "\(result.stderr)")
+            }
+            try say("IsPresent", "b", "true", "Percentage", "d", "5")
+            try stage.startBroker(
+                policy: "[Policy]\nDefault=allow\n[Rule low]\nWhenPower=battery<20%\nThen=deny\n")
+            let app = try stage.watch(Stage.always, "--app", Self.app)
+            func denied() throws -> UInt64 { try stage.count("Denied", at: Stage.Object.app(Self.app)) }
+            func delivered() throws -> UInt64 { try stage.count("Delivered", at: Stage.Object.app(Self.app)) }
+            func waitUntilLow() throws {
+                let before = try denied()
+                try stage.until("the battery is low") { try denied() > before + 3 }
+            }
+            func waitUntilNotLow() throws {
+                let before = try delivered()
+                try stage.until("the battery is not low") { try delivered() > before + 3 }
+            }
+            // As it was before the broker came.
+            try waitUntilLow()
+            let unique = try stage.uniqueName("org.jostle.Broker1")
+            let had = try delivered()
+            _ = try stage.script(
+                "forger send \(unique) \(battery) org.freedesktop.DBus.Properties PropertiesChanged sa{sv}as "
+                    + "['\(device)',{'Percentage':V('d',90.0)},[]]")
+            try say("Percentage", "d", "19.9")
+            try waitUntilLow()
+            #expect(try delivered() == had, "a forged signal fills no battery")
+            try say("Percentage", "d", "20")
+            try waitUntilNotLow()
+            try say("Percentage", "d", "3")
+            try waitUntilLow()
+            // How full it is, nobody knows.
+            try say("IsPresent", "b", "false")
+            try waitUntilNotLow()
+            #expect(try stage.jostle("why-not", Self.app).stdout.contains("it would get the event"))
+            _ = (try mock.terminate(), try app.terminate())
         }
 
         /// It owes an answer when it goes, and the screen is as locked as it was.

@@ -70,7 +70,8 @@ extension Conditions.Keys {
         case .power:
             switch device.power {
             case .ac: "the device is on AC"
-            case .battery: "the device is on battery"
+            case .battery(.none): "the device is on battery, with an unknown charge"
+            case .battery(.some): "the device is on battery"
             }
         default: nil
         }
