@@ -273,7 +273,7 @@ enum Schema {
     static func tighten(_ settings: inout AppSettings, to own: AppSettings, _ key: String) {
         func smaller(_ a: Quota?, _ b: Quota?) -> Quota? {
             guard let a, let b else { return a ?? b }
-            return b.isWithin(a) ? b : a
+            return a.tightened(to: b)
         }
         switch key {
         case "Quota": settings.quota = smaller(settings.quota, own.quota)

@@ -65,10 +65,29 @@ import Testing
         #expect(!strong.holds(for: .nan, .acceleration))
     }
 
-    @Test func quotasCompareByRateAndBurst() {
-        let perMinute = Quota(count: 30, period: .seconds(60), burst: 5)
-        #expect(Quota(count: 1, period: .seconds(2), burst: 5).isWithin(perMinute))
-        #expect(!Quota(count: 1, period: .seconds(1), burst: 5).isWithin(perMinute))
-        #expect(!Quota(count: 1, period: .seconds(60), burst: 6).isWithin(perMinute))
+    @Test func theSlowerRateWithTheSmallerBurstIsWithinBoth() {
+        let perMinute = Quota(count: 30, period: .seconds(60), burst: 30)
+        let perHour = Quota(count: 60, period: .seconds(3_600), burst: 60)
+        #expect(perMinute.tightened(to: perHour) == Quota(count: 60, period: .seconds(3_600), burst: 30))
+        #expect(perMinute.tightened(to: Quota(count: 1, period: .seconds(1), burst: 5)).burst == 5)
+        let quotas = [
+            perMinute, perHour, Quota(count: 1, period: .seconds(2), burst: 5),
+            Quota(count: 7, period: .seconds(1), burst: 1), Quota(count: 1_000_000, period: .milliseconds(1), burst: 9),
+        ]
+        for one in quotas {
+            #expect(one.tightened(to: one) == one)
+            for other in quotas {
+                let tight = one.tightened(to: other)
+                var (own, others, tights) = (TokenBucket(), TokenBucket(), TokenBucket())
+                for step in 0..<400 {
+                    let now = Timestamp(microseconds: Int64(step) * 300_000)
+                    guard tights.tokens(of: tight, at: now) > 0 else { continue }
+                    #expect(own.tokens(of: one, at: now) > 0 && others.tokens(of: other, at: now) > 0)
+                    own.spend(one, at: now)
+                    others.spend(other, at: now)
+                    tights.spend(tight, at: now)
+                }
+            }
+        }
     }
 }

@@ -243,6 +243,21 @@ func found(_ reading: PolicyReading) -> [String] {
         #expect(own.queueBytes == 1_024)
     }
 
+    /// A user's slower rate counts though its burst is the larger, and a smaller burst though its rate is the faster.
+    @Test(arguments: [
+        ("60/1h", "60/1h burst 30"), ("60/1min burst 5", "30/1min burst 5"), ("60/1min", "30/1min"),
+        ("1/1s burst 40", "30/1min"), ("10/1min burst 2", "10/1min burst 2"),
+    ])
+    func aUsersQuotaCountsInBothItsParts(_ own: String, _ expected: String) throws {
+        let reading = PolicyReader.read([
+            PolicyFile(name: "s.conf", "[App *]\nQuota=30/1min\nWakeQuota=30/1min"),
+            PolicyFile(name: "u.conf", layer: .user, "[App *]\nQuota=\(own)\nWakeQuota=\(own)"),
+        ])
+        let wanted = read("[App *]\nQuota=\(expected)\nWakeQuota=\(expected)")
+        let (policy, other) = (try #require(reading.policy), try #require(wanted.policy))
+        #expect(policy.everyApp == other.everyApp)
+    }
+
     /// What no rule matches a user may deny, whatever the administrator says of it.
     @Test(arguments: [("allow", "Default=deny", Effect.deny), ("deny", "Default=deny", .deny), ("allow", "", .allow)])
     func theStricterDefaultHolds(_ system: String, _ user: String, _ expected: Effect) throws {

@@ -12,11 +12,13 @@ package struct Quota: Hashable, Sendable {
         self.burst = burst
     }
 
-    /// Whether whoever keeps to this one keeps to the other, too.
-    package func isWithin(_ other: Quota) -> Bool {
-        let a = Int64(self.count).multipliedFullWidth(by: other.period.microseconds)
-        let b = Int64(other.count).multipliedFullWidth(by: self.period.microseconds)
-        return (a.high, a.low) <= (b.high, b.low) && self.burst <= other.burst
+    /// The slower of both rates with the smaller of both bursts: whoever keeps to it keeps to both.
+    package func tightened(to other: Quota) -> Quota {
+        let own = Int64(self.count).multipliedFullWidth(by: other.period.microseconds)
+        let others = Int64(other.count).multipliedFullWidth(by: self.period.microseconds)
+        var slower = (others.high, others.low) < (own.high, own.low) ? other : self
+        slower.burst = min(self.burst, other.burst)
+        return slower
     }
 }
 
