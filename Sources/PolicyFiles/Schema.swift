@@ -27,7 +27,8 @@ enum Schema {
                 + "follow from the classes.",
             keys: Self.described(interaction)),
         Section(
-            name: "App", argument: "ID or *", help: "What an app may do, or every app that has no section of its own.",
+            name: "App", argument: "ID or *",
+            help: "What an app may do, or every app (`*`), as far as its own section does not set a key anew.",
             keys: Self.described(app)),
         Section(
             name: "Rule", argument: "NAME",

@@ -243,6 +243,18 @@ func found(_ reading: PolicyReading) -> [String] {
         #expect(own.queueBytes == 1_024)
     }
 
+    @Test func anAppsSectionBuildsOnThatOfEveryApp() throws {
+        let reading = read(
+            "[App *]\nGrants=audio push\nCooldown=1s\nQuota=9/1min\n"
+                + "[App a.b]\nGrants=location\nCooldown=2s\nQuota=\n[App c.d]\nCooldown=3s\n")
+        let policy = try #require(reading.policy)
+        let (one, other) = (policy.settings(for: AppID("a.b")), policy.settings(for: AppID("c.d")))
+        #expect(one.grants == WordSet([.location]) && other.grants == policy.everyApp.grants)
+        #expect(one.cooldown == .seconds(2) && other.cooldown == .seconds(3))
+        #expect(one.quota == policy.everyApp.quota && other.quota == policy.everyApp.quota)
+        #expect(policy.everyApp.quota != nil && policy.everyApp.grants == WordSet([.audio, .push]))
+    }
+
     /// A user's slower rate counts though its burst is the larger, and a smaller burst though its rate is the faster.
     @Test(arguments: [
         ("60/1h", "60/1h burst 30"), ("60/1min burst 5", "30/1min burst 5"), ("60/1min", "30/1min"),
