@@ -3,7 +3,8 @@ import Glibc
 
 /// The minute of the week, local time, and for how long that is known.
 ///
-/// It is looked up when somebody needs it, and by the wall clock alone: a clock that is set makes no minute too long.
+/// It is looked up when somebody needs it, and by the wall clock alone: a clock that is set makes no minute too long. A time zone
+/// that is set counts with the next minute.
 struct LocalMinute {
     /// The wall clock's microseconds that lie in the minute.
     private var span: Range<Int64> = 0..<0
@@ -13,6 +14,8 @@ struct LocalMinute {
     /// The minute that `wall` lies in, in microseconds since 1970; `nil` when it is the one that was told last.
     mutating func news(at wall: Int64) -> Int? {
         guard !self.span.contains(wall) else { return nil }
+        // Without it the zone that was found first would hold as long as we run.
+        tzset()
         var seconds = time_t(wall / 1_000_000)
         // SAFETY: both are ours for the time of the call; the zone's name, which is not, is not looked at.
         var local = unsafe tm()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// The wall clock is set, by a year forward and back: nothing but what people read goes by it.
+    /// The wall clock is set, by a year forward and back, and the time zone: nothing but what people read goes by them.
     @Suite(.serialized) struct Clocks {
         private static let day = 86_400
         /// A year is 52 weeks and a day.
@@ -35,7 +35,7 @@ extension EndToEnd {
             private static func make(
                 _ stage: Stage, _ environment: [String: String], _ control: String, _ noon: Int
             ) throws -> BackgroundProgram {
-                try self.write(noon, to: control)
+                try self.write(noon, 0, to: control)
                 let reader = try BackgroundProgram(
                     "jostle-sensord", ["--bus", stage.address, "--source", Stage.rest], environment: environment)
                 try Stage.waitUntilServing(reader)
@@ -43,14 +43,17 @@ extension EndToEnd {
             }
 
             /// In place, because it is mapped.
-            private static func write(_ offset: Int, to control: String) throws {
-                var offset = Int64(offset)
+            private static func write(_ value: Int, _ place: Int, to control: String) throws {
+                var value = Int64(value)
                 let file = try #require(open(control, O_WRONLY | O_CREAT, 0o600) as Int32?)
-                #expect(Glibc.write(file, &offset, 8) == 8)
+                #expect(pwrite(file, &value, 8, 8 * place) == 8)
                 close(file)
             }
 
-            func jump(_ seconds: Int) throws { try Self.write(self.noon + seconds, to: self.control) }
+            func jump(_ seconds: Int) throws { try Self.write(self.noon + seconds, 0, to: self.control) }
+
+            /// Sets the time zone, by how far it is ahead of UTC.
+            func move(hours: Int) throws { try Self.write(hours, 1, to: self.control) }
 
             deinit { _ = try? self.reader.terminate() }
         }
@@ -115,6 +118,25 @@ extension EndToEnd {
             #expect(try stage.count("Expired", at: object) == 0 && stage.count("Dropped", at: object) == 0)
             let sensors = try stage.property("Sensors", at: Stage.Object.broker)
             #expect(sensors.contains("\"gaps\" t 0") && sensors.contains("\"lost\" t 0"), "\(sensors)")
+        }
+
+        /// As a traveller's device does it; the broker runs on.
+        @Test func aTimeZoneThatIsSetCountsFromTheNextMinute() throws {
+            let setting = try Setting { day in "[Rule timed]\nWhenTime=\(day)/00:00-24:00\nThen=allow\n" }
+            let stage = setting.stage
+            let app = try stage.watch(Stage.always, "--app", "org.example.Timed")
+            let object = Stage.Object.app("org.example.Timed")
+            _ = try app.nextEvent()
+            #expect(try stage.count("Denied", at: object) == 0)
+            // Fourteen hours behind noon it is the next day, and before it the day before.
+            for (minutes, hours, counter) in [(1, 14, "Denied"), (2, 0, "Delivered"), (3, -14, "Denied")] {
+                try setting.move(hours: hours)
+                try setting.jump(60 * minutes)
+                let before = try stage.count(counter, at: object)
+                try stage.until("the rule for \(setting.day) at \(hours) h") {
+                    try stage.count(counter, at: object) > before + 3
+                }
+            }
         }
     }
 
