@@ -62,6 +62,12 @@ int CLinux_timerfd_settime(int descriptor, int64_t seconds, int32_t nanoseconds)
     return timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &value, NULL);
 }
 
+int CLinux_timerfd_await_set(int descriptor) {
+    /* The end of all time, which the kernel cuts to its own. */
+    struct itimerspec value = {.it_value = {.tv_sec = INT64_MAX}};
+    return timerfd_settime(descriptor, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &value, NULL);
+}
+
 int CLinux_eventfd(void) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }

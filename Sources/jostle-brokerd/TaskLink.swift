@@ -17,6 +17,8 @@ final class TaskLink {
     private var kept = KeptTasks()
     /// Runs of which apps cannot be told before they, or others, have answered, in order; one of an app.
     private var held: [(run: TaskRun, owner: TaskOwner)] = []
+    /// Tells when somebody sets the wall clock, while tasks wait that go by it.
+    private var clockWatch: ClockSetWatch?
 
     /// - Parameter store: `nil` when nothing is kept on the disk.
     init(_ service: BrokerService, _ store: Store?) {
@@ -102,10 +104,20 @@ final class TaskLink {
     /// Hands an input about tasks to the core, which is told the wall clock first.
     func input(_ input: TaskInput) throws(Refusal) {
         let wall = Timestamp(microseconds: Clock.wallClock())
-        try self.service.input { (core, now, actions) throws(Refusal) in
+        let isWaiting = try self.service.input { (core, now, actions) throws(Refusal) in
             try core.apply(.task(.clock(wall - now)), at: now, &actions)
             try core.apply(.task(input), at: now, &actions)
+            return core.awaited().wallClock
         }
+        self.watchClock(isWaiting)
+    }
+
+    /// A timer of the loop knows nothing of a clock that is set: what is due by it then is due at once. Without a descriptor that
+    /// counts from the next input on.
+    private func watchClock(_ isWaiting: Bool) {
+        guard isWaiting else { return self.clockWatch = nil }
+        guard self.clockWatch == nil else { return }
+        self.clockWatch = try? ClockSetWatch(on: self.service.loop) { [unowned self] in self.service.happened(.tick) }
     }
 
     /// Has an app begin. It answers at once, and says `TaskDone` when it is through.

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""An app that takes its tasks and never says that they are done: task-app.py APPID [--quiet] [TASK]
+"""An app that takes its tasks and never says that they are done: task-app.py APPID [--quiet | --at TIME] [TASK]
 
-It hands the task in first; --quiet: for when nobody uses the device and it does not run on its battery.
+It hands the task in first; --quiet: for when nobody uses the device and it does not run on its battery; --at: for that time of
+the wall clock, in microseconds.
 
-Prints "begun: TASK, attempt N" and "expiring: TASK".
+Prints "handed in: TASK", "begun: TASK, attempt N" and "expiring: TASK".
 """
 
 import asyncio
@@ -40,8 +41,12 @@ async def main(app_id, *tasks):
     if tasks[:1] == ("--quiet",):
         tasks = tasks[1:]
         conditions = {"idle": Variant("b", True), "external-power": Variant("b", True)}
+    elif tasks[:1] == ("--at",):
+        conditions = {"earliest-begin": Variant("t", int(tasks[1]))}
+        tasks = tasks[2:]
     for task in tasks:
         await call(bus, app, f"{BROKER}.App", "SubmitTask", "ssa{sv}", task, "processing", conditions)
+        print(f"handed in: {task}", flush=True)
     await bus.wait_for_disconnect()
 
 

@@ -16,12 +16,15 @@ extension EndToEnd {
             private let control: String
             private let noon: Int
             let day: String
+            /// What it says at first, in seconds since 1970.
+            let start: Int
 
-            init(_ rules: (_ day: String) -> String) throws {
+            init(apps: [String: String] = [:], _ rules: (_ day: String) -> String) throws {
                 self.stage = try Stage(source: nil, broker: false)
                 self.control = "\(self.stage.bus.directory)/offset"
                 let now = time(nil)
-                self.noon = now - now % Clocks.day + Clocks.day / 2 - now
+                self.start = now - now % Clocks.day + Clocks.day / 2
+                self.noon = self.start - now
                 // The first of January 1970 was a Thursday.
                 self.day = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][now / Clocks.day % 7]
                 let environment = [
@@ -29,7 +32,8 @@ extension EndToEnd {
                 ]
                 self.reader = try Self.make(self.stage, environment, self.control, self.noon)
                 let policy = try self.stage.directory("policy", ["10-test": rules(self.day)])
-                try self.stage.startBroker("--policy", policy, environment: environment)
+                try self.stage.startBroker(
+                    "--policy", policy, "--apps", self.stage.directory("apps", apps), environment: environment)
             }
 
             private static func make(
@@ -118,6 +122,22 @@ extension EndToEnd {
             #expect(try stage.count("Expired", at: object) == 0 && stage.count("Dropped", at: object) == 0)
             let sensors = try stage.property("Sensors", at: Stage.Object.broker)
             #expect(sensors.contains("\"gaps\" t 0") && sensors.contains("\"lost\" t 0"), "\(sensors)")
+        }
+
+        /// Nothing else happens that would have the broker look at the clock.
+        @Test func aClockThatIsSetForwardBeginsWhatIsDue() throws {
+            let app = "org.example.Feed"
+            let file = "[App]\nUsage=Has the news before you look\nModes=processing\nTasks=tidy-up\n"
+            let setting = try Setting(apps: [app: file]) { _ in "[App *]\nGrants=processing\nTaskWindow=0\n" }
+            let feed = try BackgroundProgram(
+                tool: [
+                    "python3", Programs.source("Tests/Scripts/task-app.py"), app, "--at",
+                    "\((setting.start + 3_600) * 1_000_000)", "tidy-up",
+                ], environment: setting.stage.environment)
+            _ = try feed.waitForLine { $0 == "handed in: tidy-up" }
+            #expect(!feed.output.contains("begun"))
+            try setting.jump(3_600)
+            _ = try feed.waitForLine { $0 == "begun: tidy-up, attempt 1" }
         }
 
         /// As a traveller's device does it; the broker runs on.

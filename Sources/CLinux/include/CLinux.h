@@ -41,6 +41,11 @@ int CLinux_epoll_wait(int epoll, struct CLinux_event *events, int count, int tim
 int CLinux_timerfd_create(int clock);
 /* Arms the timer for an absolute point, or disarms it when both are zero. Either way it is unreadable until it expires. */
 int CLinux_timerfd_settime(int descriptor, int64_t seconds, int32_t nanoseconds);
+/*
+ * Arms a timer of CLOCK_REALTIME so that nothing makes it readable but somebody who sets that clock. Fails with ECANCELED, and has
+ * armed it all the same, when the clock was set since it was armed last.
+ */
+int CLinux_timerfd_await_set(int descriptor);
 
 int CLinux_eventfd(void);
 /* Makes an eventfd readable. Keeps errno, and may be called from any thread and from a signal handler. */
