@@ -209,6 +209,8 @@ package struct Arbiter: Sendable {
     }
 
     private mutating func follow(_ reach: Apps.Reach?, of app: AppHandle, into actions: inout [ArbiterAction]) {
+        // What it can still win may be more now.
+        self.contests.startOver()
         switch reach {
         case nil: break
         // What it was to be launched for it is sent.

@@ -11,7 +11,7 @@ struct Contests: Sendable {
     /// Answers to events that the app did not have, or not any more.
     private(set) var staleAnswers: UInt64 = 0
     private(set) var detectors = Detectors()
-    private var groups: Groups
+    private(set) var groups: Groups
     private var chains = Chains()
     private var deliveries = Deliveries()
 
@@ -105,7 +105,8 @@ struct Contests: Sendable {
         self.dropHits(of: entry.app, apps, into: &actions) { held, _, _ in
             held.hit.detector == detector ? .gone : nil
         }
-        self.review(apps, into: &actions)
+        // Nobody can fire who could not before. One call may remove thousands, and for each only the next one is looked at.
+        self.settleAll(apps, into: &actions)
     }
 
     private mutating func detach(_ detector: DetectorID) {
@@ -118,7 +119,9 @@ struct Contests: Sendable {
     mutating func setAvailable(
         _ detector: DetectorID, _ isAvailable: Bool, _ apps: Apps, into actions: inout [ArbiterAction]
     ) {
-        if self.detectors.setAvailable(detector, isAvailable) { self.review(apps, into: &actions) }
+        guard self.detectors.setAvailable(detector, isAvailable) else { return }
+        // As above; and who can fire by now is a reason to wait, none to decide.
+        if isAvailable { self.startOver() } else { self.settleAll(apps, into: &actions) }
     }
 
     /// Takes in what the device is like. Who could still fire is looked at apart.
@@ -134,8 +137,15 @@ struct Contests: Sendable {
 
     /// Who could still fire may be another now.
     mutating func review(_ apps: Apps, into actions: inout [ArbiterAction]) {
+        self.startOver()
+        self.settleAll(apps, into: &actions)
+    }
+
+    /// Has all who could still fire be looked at again, when that is asked next.
+    mutating func startOver() { self.groups.startOver() }
+
+    private mutating func settleAll(_ apps: Apps, into actions: inout [ArbiterAction]) {
         for group in self.groups.active {
-            self.groups[group].startOver()
             self.settle(group, at: self.groups[group].reached(self.motionTime), apps, into: &actions)
         }
     }
@@ -425,9 +435,7 @@ struct Contests: Sendable {
             let reason = self.deliveries.deliverAll(candidate, errand, promised: promised, apps, into: &actions)
             if reason.isDelivered {
                 self.chains.wait(epoch, until: answerBy)
-                if let group = self.groups.index(named: chain.configuration.name) {
-                    self.groups[group].wasOffered(candidate.app, epoch: epoch)
-                }
+                self.groups.offered(chain, to: candidate.app)
                 return
             }
             self.close(candidate, reason, chain, apps, into: &actions)
@@ -458,10 +466,9 @@ struct Contests: Sendable {
         into actions: inout [ArbiterAction]
     ) {
         self.chains.remove(chain.epoch)
-        let group = self.groups.index(named: chain.configuration.name)
         for candidate in rest {
             self.close(candidate, reason, chain, takenBy: takenBy, apps, into: &actions)
-            if let group { self.groups[group].wasDenied(candidate.app) }
+            self.groups.denied(chain, to: candidate.app)
         }
     }
 
@@ -474,9 +481,7 @@ struct Contests: Sendable {
             candidate, reason, apps.id(of: candidate.app), epoch: chain.epoch, generation: chain.generation,
             chain.contest, decidedBy: chain.key(of: candidate), takenBy: takenBy)
         actions.append(.verdict(verdict))
-        if let group = self.groups.index(named: chain.configuration.name) {
-            self.groups[group].close(candidate.app, reason, epoch: chain.epoch)
-        }
+        self.groups.close(chain, for: candidate.app, reason)
     }
 
     // MARK: Answers
@@ -500,10 +505,7 @@ struct Contests: Sendable {
         guard answer == .consume else { return self.pass(epoch, .passed, apps, into: &actions) }
         self.close(candidate, .taken, chain, apps, into: &actions)
         self.finish(chain, chain.rest.dropFirst(), .consumed, takenBy: id, apps, into: &actions)
-        guard let group = self.groups.index(named: chain.configuration.name) else { return }
-        self.groups[group].won(
-            app, among: chain.apps, epoch: epoch, at: candidate.first.hit.time, arrival: self.arrivalTime)
-        self.groups[group].consumed(by: app, epoch: epoch)
+        self.groups.consumed(chain, by: candidate, arrival: self.arrivalTime)
     }
 
     // MARK: Owners

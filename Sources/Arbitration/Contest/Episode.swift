@@ -142,6 +142,8 @@ struct Episode: Sendable {
     mutating func append(_ candidate: Candidate, _ outcome: Reason? = nil) {
         self.candidates.append(candidate)
         self.outcomes.append(outcome)
+        // What else its app may hit counts together with this.
+        self.cursor = 0
     }
 
     mutating func remove(at index: Int) {
@@ -149,7 +151,13 @@ struct Episode: Sendable {
         self.outcomes.remove(at: index)
     }
 
-    mutating func add(_ held: HeldHit, to index: Int) { self.candidates[index].add(held) }
+    mutating func add(_ held: HeldHit, to index: Int) {
+        let old = self.candidates[index].rank
+        self.candidates[index].add(held)
+        let new = self.candidates[index].rank
+        // As above.
+        if new.strength > old.strength || new.specificity > old.specificity { self.cursor = 0 }
+    }
 
     /// Takes hits of a candidate out. Returns why it has none left, if so.
     mutating func lose(_ objection: Candidate.Objection, of index: Int) -> Reason? {

@@ -4,6 +4,8 @@ import Motion
 struct GroupState: Sendable {
     private(set) var configuration: GroupConfiguration
     private var members = Members()
+    /// Whom the members before the cursor of the episode cannot outrank, as an index of the candidates.
+    private var foreseen: Int?
     /// By app index.
     private var standings: [Standing] = []
     /// Hits before this time open no episode.
@@ -68,7 +70,7 @@ struct GroupState: Sendable {
     /// Goes by another policy. How long apps have waited and who holds it stays.
     mutating func adopt(_ configuration: GroupConfiguration) {
         self.configuration = configuration
-        self.members.lose()
+        self.members.forget()
         if !configuration.isSticky { self.holder = nil }
     }
 
@@ -337,13 +339,10 @@ struct GroupState: Sendable {
     /// Looks at all members again: who could still fire may be another now.
     mutating func startOver() { self.episode?.cursor = 0 }
 
-    /// Adds a detector to those that compete.
-    mutating func add(_ member: DetectorID) {
-        self.members.add(member)
-        self.startOver()
-    }
+    /// Adds a detector to those that compete, behind those that were looked at.
+    mutating func add(_ member: DetectorID) { self.members.add(member) }
 
-    /// The members are to be found out anew: some may be gone.
+    /// Some members may be gone.
     mutating func loseMembers() { self.members.lose() }
 
     /// Whether a hit that may still come before the window closes could change who gets the event.
@@ -353,10 +352,14 @@ struct GroupState: Sendable {
     ///   - episode: The one that it collects hits for.
     mutating func canChange(_ group: Int, _ episode: Episode, _ foresight: Foresight, _ apps: Apps) -> Bool {
         let rules = foresight.rules.policy.rules
-        if self.members.sort(of: group, self.configuration.select, foresight.detectors, rules) { self.startOver() }
+        let isSorted = self.members.sort(
+            for: episode.epoch, of: group, self.configuration.select, foresight.detectors, rules)
         let winner = self.pick(episode)
+        // A holder can win without being in the lead.
+        if isSorted || winner != self.foreseen { self.startOver() }
+        self.foreseen = winner
         let members = self.members.detectors
-        var cursor = episode.holder == nil ? episode.cursor : 0
+        var cursor = self.episode?.cursor ?? 0
         while cursor < members.count {
             if foresight.couldWin(members[cursor], group, self, episode, over: winner, apps) { break }
             cursor += 1
@@ -452,9 +455,10 @@ struct GroupState: Sendable {
         _ app: AppHandle, _ entry: AppEntry?, _ objection: Candidate.Objection
     ) -> (Candidate, Reason)? {
         guard let position = self.position(of: app), self.episode?.isCollecting == true else { return nil }
+        let held = self.episode?.candidates[position].hits.count
         let reason = self.episode?.lose(objection, of: position)
         guard let reason, let candidate = self.episode?.candidates[position] else {
-            self.episode?.findLeader()
+            if self.episode?.candidates[position].hits.count != held { self.episode?.findLeader() }
             return nil
         }
         self.episode?.remove(at: position)
@@ -495,7 +499,9 @@ struct GroupState: Sendable {
     /// Whoever dies holds nothing.
     mutating func loseHold(_ app: AppHandle) {
         if self.holder?.app == app { self.holder = nil }
-        if self.episode?.holder == app { self.episode?.holder = nil }
+        guard self.episode?.holder == app else { return }
+        self.episode?.holder = nil
+        self.startOver()
     }
 
     /// Goes on from a sample time that is earlier: the motion is over, and a rest lasts as long from now on.

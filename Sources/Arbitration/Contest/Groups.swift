@@ -19,8 +19,6 @@ struct Groups: Sendable {
         _modify { yield &self.states[group] }
     }
 
-    func index(named name: String) -> Int? { self.states.firstIndex { $0.configuration.name == name } }
-
     // MARK: Episodes
 
     /// The next sample time at which something happens without a hit.
@@ -109,6 +107,39 @@ struct Groups: Sendable {
             else { continue }
             self.states[group].forgetEntrusted()
         }
+    }
+
+    /// Has all who could still fire be looked at again.
+    mutating func startOver() { for group in self.active { self.states[group].startOver() } }
+
+    // MARK: Orders
+
+    /// An app has the event of an order for now.
+    mutating func offered(_ chain: Chain, to app: AppHandle) {
+        if let group = self.index(of: chain) { self.states[group].wasOffered(app, epoch: chain.epoch) }
+    }
+
+    /// An app had nothing of an order.
+    mutating func denied(_ chain: Chain, to app: AppHandle) {
+        if let group = self.index(of: chain) { self.states[group].wasDenied(app) }
+    }
+
+    /// An app has its verdict in an order.
+    mutating func close(_ chain: Chain, for app: AppHandle, _ reason: Reason) {
+        if let group = self.index(of: chain) { self.states[group].close(app, reason, epoch: chain.epoch) }
+    }
+
+    /// An app took the event of an order.
+    mutating func consumed(_ chain: Chain, by candidate: Candidate, arrival: Timestamp) {
+        guard let group = self.index(of: chain) else { return }
+        self.states[group].won(
+            candidate.app, among: chain.apps, epoch: chain.epoch, at: candidate.first.hit.time, arrival: arrival)
+        self.states[group].consumed(by: candidate.app, epoch: chain.epoch)
+    }
+
+    /// The group that an order is of, which another policy may not have.
+    private func index(of chain: Chain) -> Int? {
+        self.states.firstIndex { $0.configuration.name == chain.configuration.name }
     }
 
     // MARK: Apps and detectors

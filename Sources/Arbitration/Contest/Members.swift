@@ -2,9 +2,11 @@ import Motion
 
 /// The detectors that compete in a group: those with a rule that names it.
 struct Members: Sendable {
-    /// Most promising first once sorted.
+    /// Most promising first once sorted. Behind them is who came since, and who is gone since is still among them.
     private(set) var detectors: [DetectorID] = []
     private var order = Order.sorted
+    /// The episode that they were brought up to date for; `nil`: none, or they may be others altogether since.
+    private var epoch: UInt64?
 
     private enum Order: Sendable {
         case sorted
@@ -19,13 +21,25 @@ struct Members: Sendable {
         if self.order == .sorted { self.order = .unsorted }
     }
 
-    /// They are to be found out anew: some may be gone.
+    /// Some may be gone. Who looks at one of those finds no detector.
     mutating func lose() { self.order = .stale }
 
-    /// Brings them up to date, the most promising first. Returns whether they were not.
+    /// They are to be found out anew: any may compete elsewhere.
+    mutating func forget() {
+        self.order = .stale
+        self.epoch = nil
+    }
+
+    /// Brings them up to date for an episode, the most promising first. Returns whether any may have another place since.
+    ///
+    /// Sorting them costs more than looking at each once, so that one episode does it once, whoever comes and goes meanwhile.
     ///
     /// - Parameter group: Its index in the policy.
-    mutating func sort(of group: Int, _ select: [SelectKey], _ all: Detectors, _ rules: [Rule]) -> Bool {
+    mutating func sort(
+        for epoch: UInt64, of group: Int, _ select: [SelectKey], _ all: Detectors, _ rules: [Rule]
+    ) -> Bool {
+        guard self.epoch != epoch else { return false }
+        self.epoch = epoch
         switch self.order {
         case .sorted: return false
         case .unsorted: break
@@ -47,7 +61,10 @@ struct Members: Sendable {
     }
 
     mutating func shrink() {
-        if self.order == .stale { self.detectors = [] }
+        if self.order == .stale {
+            self.detectors = []
+            self.epoch = nil
+        }
         self.detectors.shrink()
     }
 }
