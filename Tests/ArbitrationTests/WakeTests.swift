@@ -143,6 +143,20 @@ import Testing
         #expect(lab.take().last == (isExpected || hasNewer ? "3 B S5.sent" : "2 B S5.sent"))
     }
 
+    /// Who leaves while it is launched loses what it was to have, whether the motion is over or not.
+    @Test(arguments: [500 as Int64, 1_500]) func whatWhoLeavesIsLaunchedForIsTheNextOnes(_ time: Int64) {
+        var lab = self.rivals(dead: ["A"], alive: ["B"])
+        lab.hit(["a", "b"], at: 0)
+        lab.pass(to: time)
+        _ = lab.take()
+        lab.take(.leave(AppHandle(0)))
+        #expect(lab.take() == ["2 deliver B b", "2 B S5.sent"])
+        // Its number is another's, who has nothing to lose by that launch.
+        lab.take(.app(AppHandle(0), AppID("C"), AppEntrance()))
+        self.fail(&lab, "A", at: time + 100)
+        #expect(lab.take() == [])
+    }
+
     @Test func whatWasAnsweredIsNotHandedOn() {
         var lab = self.rivals(dead: ["A"], alive: ["B"])
         lab.hit(["a", "b"], at: 0)

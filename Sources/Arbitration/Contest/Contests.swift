@@ -102,9 +102,7 @@ struct Contests: Sendable {
     mutating func remove(_ detector: DetectorID, _ apps: Apps, into actions: inout [ArbiterAction]) {
         guard let entry = self.detectors[detector] else { return }
         self.detach(detector)
-        self.dropHits(of: entry.app, apps, into: &actions) { held, _, _ in
-            held.hit.detector == detector ? .gone : nil
-        }
+        self.dropHits(of: entry.app, apps, into: &actions) { held, _, _ in held.hit.detector == detector ? .gone : nil }
         // Nobody can fire who could not before. One call may remove thousands, and for each only the next one is looked at.
         self.settleAll(apps, into: &actions)
     }
@@ -159,12 +157,14 @@ struct Contests: Sendable {
             // S3 anew: while it was there, it needed no launch.
             return ledger.wakeLimit(entry.settings, state, terms, promised: others, at: held.hit.time, &seen)
         }
-        for group in self.groups.active where state == .dead && self.groups[group].isOwned(by: app) {
+        guard state == .dead else { return }
+        // What it is launched for may be over, and is to be the next one's all the same.
+        self.groups.takeUp(from: app)
+        for group in self.groups.active where self.groups[group].isOwned(by: app) {
             self.replaceOwner(of: group, apps, into: &actions)
         }
         self.groups.sweep()
-        if state == .dead { self.groups.loseHolds(of: app) }
-        guard isGone || state == .dead else { return }
+        self.groups.loseHolds(of: app)
         // It can no longer answer to what it has.
         for epoch in self.chains.epochs where self.isOffered(epoch, to: app) {
             self.pass(epoch, .left, apps, into: &actions)
@@ -201,9 +201,8 @@ struct Contests: Sendable {
     /// When an app may be launched by a push again; `nil`: now, as far as its quota says.
     func wakeQuotaReturns(to app: AppHandle, _ entry: AppEntry, at arrival: Timestamp) -> Timestamp? {
         let promised = self.promised(to: app, entry, outside: nil).count
-        return self.deliveries.timeToWake(app, entry, promised: promised, at: self.quotaTime(at: arrival)).map {
-            arrival + $0
-        }
+        let wait = self.deliveries.timeToWake(app, entry, promised: promised, at: self.quotaTime(at: arrival))
+        return wait.map { arrival + $0 }
     }
 
     // MARK: Hits
@@ -541,12 +540,11 @@ struct Contests: Sendable {
             self.pass(epoch, .launchFailed, apps, into: &actions)
         }
         for group in self.groups.indices {
-            let isOver = self.groups[group].episode == nil
             guard let episode = self.groups[group].episode ?? self.groups[group].entrusted,
                 let owner = episode.awaited, apps.isOutOfReach(episode.candidates[owner].app, of: launch),
                 !self.heirs(of: episode, owner, apps).isEmpty
             else { continue }
-            if isOver { self.groups.takeUp(group) }
+            self.groups.takeUp(group)
             self.replaceOwner(of: group, apps, into: &actions)
         }
         self.groups.sweep()

@@ -92,10 +92,21 @@ struct Groups: Sendable {
     /// Forgets which groups had an episode that has ended.
     mutating func sweep() { self.active.removeAll { self.states[$0].episode == nil } }
 
-    /// Takes up a motion again that is over, because its owner is to lose it.
+    /// Takes up a motion again, if it is over, because its owner is to lose it.
     mutating func takeUp(_ group: Int) {
+        guard self.states[group].episode == nil, self.states[group].entrusted != nil else { return }
         self.states[group].takeUpEntrusted()
         self.active.append(group)
+    }
+
+    /// The same with all that an app is launched for.
+    mutating func takeUp(from app: AppHandle) {
+        for group in self.states.indices {
+            guard let episode = self.states[group].entrusted, let owner = episode.owner,
+                episode.candidates[owner].app == app
+            else { continue }
+            self.takeUp(group)
+        }
     }
 
     /// Nothing of what is over is an app's to lose any more: all of it, or that of one epoch.
