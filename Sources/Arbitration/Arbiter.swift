@@ -331,7 +331,7 @@ package struct Arbiter: Sendable {
         guard let id = self.apps.id(of: app) else { return }
         if let old = self.apps[app], let owner = old.user, owner != entrance.user {
             self.contests.come(app, id, of: entrance.user, was: old)
-            self.apps.forgetPast(of: app, since: self.contests.epochs.lastDecision)
+            self.apps.forgetPast(of: app, for: entrance.user, since: self.contests.epochs.lastDecision)
         }
         self.apps.admit(app, entrance, self.policy.settings(for: id))
         self.place(app, .came, into: &actions)

@@ -498,6 +498,19 @@ import Testing
         #expect(lab.arbiter.facts(of: AppHandle(0))?.state == .suspended)
     }
 
+    /// Who takes an app over while it is launched for somebody else has nothing to do, and is suspended as ever.
+    @Test func whoTakesAnAppOverIsNotLaunched() {
+        var lab = Lab(Self.waking)
+        lab.add("A", AppEntrance(isConnected: false, user: 7))
+        lab.take(.foreground(.app(AppID("B"))))
+        lab.hit(["a"], at: 10)
+        #expect(lab.takeLaunches() == ["start A shake of 7"])
+        lab.take(.back(AppHandle(0), AppEntrance(user: 8)))
+        self.fail(&lab, "A", .silent, at: 1_000)
+        lab.pass(to: 100_000)
+        #expect(lab.arbiter.facts(of: AppHandle(0))?.state == .suspended)
+    }
+
     @Test func whoComesByItselfIsNotLaunchedAnyMore() {
         var lab = Lab(Self.waking)
         for name in ["A", "B", "C"] { lab.add(name, AppEntrance(isConnected: false)) }

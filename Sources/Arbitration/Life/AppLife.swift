@@ -206,8 +206,11 @@ package struct AppLife: Sendable {
         return (until, awake)
     }
 
-    /// It becomes another user's.
-    mutating func forgetPast() { self.overruns = 0 }
+    /// It becomes another user's. What it is launched for may be the old one's alone.
+    mutating func forgetPast(launchedUntil answerBy: Timestamp?) {
+        self.overruns = 0
+        self.launchedUntil = answerBy
+    }
 
     /// Lets everything happen that is due by now.
     package mutating func pass(to now: Moment, _ settings: AppSettings) -> [LifeEffect] {

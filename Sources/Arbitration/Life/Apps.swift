@@ -92,9 +92,12 @@ struct Apps: Sendable {
 
     /// An app becomes another user's, who is not to know what it did before.
     ///
-    /// - Parameter since: The epoch of what had been decided last; 0: nothing.
-    mutating func forgetPast(of app: AppHandle, since: UInt64) {
-        self.lives[app]?.forgetPast()
+    /// - Parameters:
+    ///   - user: Whose it is from now on.
+    ///   - since: The epoch of what had been decided last; 0: nothing.
+    mutating func forgetPast(of app: AppHandle, for user: UInt32?, since: UInt64) {
+        let answerBy = self.id(of: app).flatMap { self.launches.answerBy($0, of: user) }
+        self.lives[app]?.forgetPast(launchedUntil: answerBy)
         self.entries[Int(app.index)]?.forgetPast(since: since)
         self.sessions.forget(app)
     }
