@@ -39,6 +39,21 @@ import Testing
         #expect(lab.arbiter.nextArrivalDeadline == nil)
     }
 
+    /// Nobody outranks who has the event: what else it hits is the same event to it. Whose turn has not come gets nothing yet.
+    @Test func whoHasTheEventHasWhatElseItHits() {
+        var lab = self.lab()
+        lab.addDetector("sos-b", to: "Sos")
+        lab.hit(self.all, at: 0)
+        _ = lab.take()
+        lab.hit(["sos-b", "torch"], at: 100)
+        #expect(lab.take() == ["1 deliver Sos sos-b", "1 again Torch S4.outranked"])
+        #expect(lab.deliveries.last?.answerBy == ms(400))
+        lab.answer("Sos", 1, .pass)
+        #expect(lab.take() == ["1 Sos S5.passed", "1 deliver Torch torch"])
+        lab.hit(["sos-b"], at: 200)
+        #expect(lab.take() == ["1 again Sos S5.passed"])
+    }
+
     @Test func silenceIsPassingOn() {
         var lab = self.lab()
         lab.hit(self.all, at: 0)

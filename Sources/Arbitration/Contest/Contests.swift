@@ -232,11 +232,10 @@ struct Contests: Sendable {
     mutating func rehearse(_ hit: Hit, _ apps: Apps, into actions: inout [ArbiterAction]) -> Verdict? {
         guard let detector = self.detectors[hit.detector], let app = apps[detector.app] else { return nil }
         let judgement = self.judge(hit, detector, app)
-        let passage = judgement.passage
         if let reason = judgement.reason {
-            return self.refusal(of: hit, detector, app, passage, reason, epoch: self.epochs.next())
+            return self.refusal(of: hit, detector, app, judgement.passage, reason, epoch: self.epochs.next())
         }
-        if let group = self.admit(hit, detector, app, passage, apps, into: &actions) {
+        if let group = self.admit(hit, detector, app, judgement.passage, apps, into: &actions) {
             self.settle(group, at: hit.time, apps, into: &actions)
         }
         return nil
@@ -308,9 +307,12 @@ struct Contests: Sendable {
         switch self.groups[group].admit(held, of: detector.app, app, limits) {
         case .nothing: break
         case .collected: return group
-        case .closed(let reason): actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
-        case .owner:
-            let reason = self.deliveries.deliver(held, to: detector.app, self.errand(epoch), apps, into: &actions)
+        case .closed(let reason) where !self.isOffered(epoch, to: detector.app):
+            actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
+        // Who has the event of an order owns the motion for now.
+        case .owner, .closed:
+            let errand = self.errand(epoch, answerBy: self.chains[epoch]?.answerBy)
+            let reason = self.deliveries.deliver(held, to: detector.app, errand, apps, into: &actions)
             if !reason.isDelivered { actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason)) }
         case .shared(let isNew):
             self.share(group, held, detector, app, limits, isNew: isNew, epoch: epoch, apps, into: &actions)
