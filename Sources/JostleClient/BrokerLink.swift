@@ -28,7 +28,7 @@ final class BrokerLink {
     private var following: NameWatch.Token?
     /// Our object at the broker, once registered there.
     private var object: ObjectPath?
-    /// When a broker is asked again that did not answer, and what does so. A change of the owner ends both.
+    /// When a broker is asked again that did not take us, and what does so. A change of the owner ends both.
     private var patience = RetryPatience()
     private var timer: EventLoop.TimerID?
     private var forgeries: UInt64 = 0
@@ -109,12 +109,16 @@ final class BrokerLink {
         if owner != nil { self.onChange(.comes) }
     }
 
-    /// Takes in why the broker did not do what it is told again. Only its own word is a refusal, which `then` is told. One that did
-    /// not answer, as when everybody comes at once, comes again later, unless it leaves before.
+    /// Takes in why the broker did not do what it is told again. A refusal is final when asking again cannot help; after anything
+    /// else the broker comes again later, unless it leaves before. `then` is told of each reason once, and of none when the broker
+    /// did not answer, as when everybody comes at once.
     private func failed(_ error: BusError, _ then: (BusError?) -> Void) {
-        guard error.isBusMissing else { return then(error) }
-        self.patience.failed(at: Timestamp(microseconds: Clock.monotonic.now()))
+        guard !error.isFinal else { return then(error) }
+        let told = self.patience.refusal
+        let reason = error.isBusMissing ? told : error.name
+        self.patience.failed(reason, at: Timestamp(microseconds: Clock.monotonic.now()))
         self.loop.set(&self.timer, at: self.patience.nextTry?.microseconds) { [weak self] in self?.onChange(.comes) }
+        if reason != told { then(error) }
     }
 
     /// Registers, and waits until that is done.

@@ -56,8 +56,9 @@ public final class JostleApp {
     public var onLaunch: ((Launch) -> Void)?
     /// Called when one of our sessions stands otherwise beside those of other apps.
     public var onSession: (SessionChange) -> Void = { _ in }
-    /// Called when the broker came back and does not take our detectors any more.
-    public var onRefusal: (JostleError) -> Void = { _ in }
+    /// Called when the broker came back and does not take us or our detectors. While the error is not `isFinal`, the broker is
+    /// asked again, after a second at first and at most a minute later. Without a handler `run` and `dispatch` throw a final one.
+    public var onRefusal: ((JostleError) -> Void)?
 
     private let loop: EventLoop
     private let link: BrokerLink
@@ -235,6 +236,7 @@ public final class JostleApp {
         } catch {
             throw JostleError(error)
         }
+        try self.registration.throwRefusal()
     }
 
     /// Ends `run`; to be called from a handler. What came besides is for the next `run`.
@@ -257,6 +259,7 @@ public final class JostleApp {
         } catch {
             throw JostleError(kind: .failed, name: "", message: "\(error)")
         }
+        try self.registration.throwRefusal()
     }
 
     // MARK: Events
@@ -320,12 +323,20 @@ public final class JostleApp {
         case .session(let change): self.onSession(change)
         case .expiring(let assertion): self.onExpiring(assertion)
         case .broker(let isThere): self.onBrokerChange(isThere)
-        case .refusal(let error): self.onRefusal(error)
+        case .refusal(let error): self.handle(error)
         case .event(let event): self.handle(event)
         case .gap(let gap): self.onGap(gap)
         case .caughtUp(let last): self.onCaughtUp(last)
         case .launch(let launch, let call): self.handle(launch, call)
         }
+    }
+
+    private func handle(_ refusal: JostleError) {
+        if let onRefusal = self.onRefusal { return onRefusal(refusal) }
+        guard refusal.isFinal else { return }
+        // Whoever runs us would wait for ever.
+        self.registration.refuse(refusal)
+        self.stop()
     }
 
     private func handle(_ event: MotionEvent) {

@@ -22,6 +22,9 @@ public struct JostleError: Swift.Error, Hashable, Sendable, CustomStringConverti
     /// What happened, for people.
     public var message: String
 
+    /// Whether the same request would be refused however often it is made. Anything else may go better later.
+    public var isFinal: Bool { BusError(self.name, self.message).isFinal }
+
     /// What happened, for people.
     public var description: String { self.message.isEmpty ? self.name : self.message }
 }

@@ -14,6 +14,8 @@ struct Registration {
     /// launched or to be given tasks.
     private(set) var isNeeded = false
     private var detectors: [Detector] = []
+    /// Why the broker does not take the app any more, which whoever runs it is to learn.
+    private var refusal: JostleError?
 
     init(app: String) { self.app = app }
 
@@ -48,4 +50,12 @@ struct Registration {
 
     /// The app asked for what is kept for it.
     mutating func subscribe() { self.isSubscribed = true }
+
+    /// The broker does not take the app, and will not.
+    mutating func refuse(_ error: JostleError) { self.refusal = error }
+
+    /// Tells a refusal, once.
+    mutating func throwRefusal() throws(JostleError) {
+        if let refusal = self.refusal.take() { throw refusal }
+    }
 }

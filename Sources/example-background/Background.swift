@@ -18,7 +18,7 @@ struct Background {
         do throws(JostleError) {
             let client = try JostleApp(app: app, on: bus)
             client.onEvent = { event in self.say("\(event.detector) \(event.peak)") }
-            client.onRefusal = { error in self.end("\(error)") }
+            client.onRefusal = { error in if error.isFinal { self.end("\(error)") } }
             try client.connect()
 
             // The value is the activity: it goes on until the value goes, which is when this program does.

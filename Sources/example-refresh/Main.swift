@@ -24,7 +24,7 @@ struct Refresh {
         guard words.count == 1 else { self.end("expected APPID [--slow N] [--bus ADDRESS]") }
         do throws(JostleError) {
             let client = try JostleApp(app: words[0], on: bus)
-            client.onRefusal = { error in self.end("\(error)") }
+            client.onRefusal = { error in if error.isFinal { self.end("\(error)") } }
             try client.connect()
             // At launch, before anything else: may we run it at all?
             guard try client.registerTask(self.task) else { self.end("registered: no") }

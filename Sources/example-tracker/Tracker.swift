@@ -33,7 +33,7 @@ struct Tracker {
                 launch.events.forEach(self.report)
             }
             client.onEvent = self.report
-            client.onRefusal = { error in self.end("\(error)") }
+            client.onRefusal = { error in if error.isFinal { self.end("\(error)") } }
             client.onBrokerChange = { isThere in if !isThere { client.stop() } }
             // Whatever we are launched for is handled in here. Then nothing has to keep us going: the next report calls us.
             try client.connect()

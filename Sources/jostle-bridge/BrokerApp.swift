@@ -6,7 +6,7 @@ import Protocol
 
 /// The bridge as an app of the broker: its detectors, and the events that they bring.
 ///
-/// It registers again with whatever broker comes, and asks one again that did not answer. Not `Sendable`: it belongs to the thread of its loop.
+/// It registers again with whatever broker comes, and asks one again that did not answer or take it. Not `Sendable`: it belongs to the thread of its loop.
 final class BrokerApp {
     /// Its app id, which is its name on the bus.
     static let name = "org.jostle.Bridge"
@@ -24,7 +24,7 @@ final class BrokerApp {
     private var object: ObjectPath?
     private var retry: EventLoop.TimerID?
 
-    /// After how long a broker is asked again that did not answer, in µs.
+    /// After how long a broker is asked again that did not answer or take us, in µs.
     private static let pause: Int64 = 2_000_000
 
     init(_ detectors: [DetectorRequest], on bus: Connection, _ loop: EventLoop, log: Log) {
@@ -92,10 +92,10 @@ final class BrokerApp {
         }
     }
 
-    /// Says what went wrong; true when the broker has not refused, and is asked again after a while.
+    /// Says what went wrong; true when the broker has not refused for good, and is asked again after a while.
     @discardableResult
     private func failed(_ what: String, _ error: BusError) -> Bool {
-        guard error.isBusMissing else {
+        guard !error.isFinal else {
             self.log.error("\(what): \(error)")
             return false
         }

@@ -93,28 +93,37 @@ extension JostleApp {
     /// Connects, and from then on says on standard error when the broker is waited for, and when it is back.
     func connectForGood() throws(JostleError) {
         self.onBrokerChange = { complain($0 ? "the broker is back" : "the broker is gone; waiting for it") }
-        self.onRefusal = { complain("\($0)") }
         try self.connect { complain("the broker is not running; waiting for it") }
     }
 
-    /// Runs until it is stopped. After a second it says of which detectors the sensor is not there: until then it may be for them that
-    /// the reader is being started.
+    /// Runs until it is stopped, or the broker refuses for good what it took before.
     func run(watching effective: [EffectiveDetector], on loop: EventLoop) throws(JostleError) {
-        let missing = Set(effective.lazy.filter(\.isMissing).map(\.name))
-        if !missing.isEmpty {
-            var isDue = false
-            let timer = loop.schedule(after: 1_000_000) { isDue = true }
-            defer { loop.cancel(timer) }
-            try self.run(until: { isDue })
-            if self.isStopped { return }
-            // A broker that is gone by now is complained of already.
-            let detectors = (try? self.detectors()) ?? []
-            if self.isStopped { return }
-            for detector in detectors where missing.contains(detector.name) && detector.isMissing {
-                complain("\(detector.name): the sensor is not there; waiting for it")
-            }
+        var refusal: JostleError?
+        self.onRefusal = { [unowned self] error in
+            guard error.isFinal else { return complain("\(error); the broker is asked again") }
+            refusal = error
+            self.stop()
         }
-        try self.run()
+        try self.tellMissing(effective, on: loop)
+        if !self.isStopped { try self.run() }
+        if let refusal { throw refusal }
+    }
+
+    /// Says after a second of which detectors the sensor is not there: until then it may be for them that the reader is being started.
+    private func tellMissing(_ effective: [EffectiveDetector], on loop: EventLoop) throws(JostleError) {
+        let missing = Set(effective.lazy.filter(\.isMissing).map(\.name))
+        guard !missing.isEmpty else { return }
+        var isDue = false
+        let timer = loop.schedule(after: 1_000_000) { isDue = true }
+        defer { loop.cancel(timer) }
+        try self.run(until: { isDue })
+        if self.isStopped { return }
+        // A broker that is gone by now is complained of already.
+        let detectors = (try? self.detectors()) ?? []
+        if self.isStopped { return }
+        for detector in detectors where missing.contains(detector.name) && detector.isMissing {
+            complain("\(detector.name): the sensor is not there; waiting for it")
+        }
     }
 }
 

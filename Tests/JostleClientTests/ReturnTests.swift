@@ -1,5 +1,6 @@
 import DBus
 import Loop
+import Protocol
 import TestSupport
 import Testing
 
@@ -88,10 +89,38 @@ import Testing
         let scene = try Scene()
         try scene.app.add([Detector("jolt", preset: "shake")])
         try scene.leave()
-        try scene.comeBack(["AddDetectors": .limitsExceeded("enough")])
+        try scene.comeBack(["AddDetectors": .accessDenied("not any more")])
         try scene.until("the app hears the refusal") { !scene.refusals.isEmpty }
-        #expect(scene.refusals.map(\.kind) == [.refused] && scene.changes == [false])
+        #expect(scene.refusals.map(\.kind) == [.refused] && scene.refusals[0].isFinal && scene.changes == [false])
         #expect(scene.broker.calls == ["Register", "AddDetectors jolt"])
+    }
+
+    /// A full disk, a limit or an object that is gone is told once, and does not leave the app without its events for good.
+    @Test(arguments: [BusError.failed("the disk is full"), .limitsExceeded("enough"), .unknownObject("gone")])
+    func whatIsRefusedForTheMomentIsAskedForAgain(_ error: BusError) throws {
+        let scene = try Scene()
+        try scene.app.add([Detector("jolt", preset: "shake")])
+        try scene.leave()
+        try scene.comeBack(["Register": error, "AddDetectors": error])
+        try scene.untilItIsBack()
+        #expect(scene.broker.calls == ["Register", "Register", "AddDetectors jolt", "Register", "AddDetectors jolt"])
+        #expect(scene.refusals == [JostleError(error)] && !JostleError(error).isFinal)
+        #expect(scene.changes == [false, true])
+    }
+
+    /// Whoever did not ask to be told waits for no event that cannot come.
+    @Test func aRefusalThatNobodyHearsEndsTheRun() throws {
+        let scene = try Scene()
+        scene.app.onRefusal = nil
+        try scene.leave()
+        try scene.comeBack(["Register": .identityMismatch("another's")])
+        var refusal: JostleError?
+        do throws(JostleError) {
+            try scene.app.run(for: .seconds(30))
+        } catch {
+            refusal = error
+        }
+        #expect(refusal?.name == "org.jostle.Error.IdentityMismatch")
     }
 
     /// One that left without an answer is not waited for, and the next one is asked once.

@@ -38,7 +38,7 @@ struct Careful {
             }
             client.onGap = { gap in self.say("events \(gap.first) to \(gap.last) are missing") }
             client.onCaughtUp = { _ in self.say("nothing more is kept") }
-            client.onRefusal = { error in self.end("\(error)") }
+            client.onRefusal = { error in if error.isFinal { self.end("\(error)") } }
             try client.connect()
             // Before the detectors, so that what was kept comes first, and the end of it is said.
             try client.subscribe(since: done)

@@ -17,7 +17,7 @@ struct Watch {
             client.onBrokerChange = { isThere in
                 self.say(isThere ? "the broker is back" : "the broker is gone")
             }
-            client.onRefusal = { error in self.end("\(error)") }
+            client.onRefusal = { error in if error.isFinal { self.end("\(error)") } }
             try client.connect()
             let detector = Detector("watch", preset: words.first ?? "shake", options: self.options(words.dropFirst()))
             for effective in try client.add([detector]) {
