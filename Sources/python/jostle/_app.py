@@ -48,7 +48,7 @@ from ._wire import plain, take_descriptor
 _log = logging.getLogger("jostle")
 _FOREVER = 2**64 - 1
 _MICRO = 1_000_000
-_PAUSE = 1.0
+_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 _LaunchHandler = TypeVar("_LaunchHandler", bound=Callable[[Launch], Any])
@@ -83,6 +83,11 @@ class App:
         self._detectors: dict[str, Detector] = {}
         self._is_subscribed = False
         self._registering: asyncio.Task[None] | None = None
+        # Nothing is being told to a broker that has come.
+        self._settled = asyncio.Event()
+        self._settled.set()
+        # Handlers run one at a time, and in order: who waits for a lock has it in that order.
+        self._turn = asyncio.Lock()
         self._connected = asyncio.Event()
         self._is_closed = False
         self._refusal: JostleError | None = None
@@ -118,7 +123,7 @@ class App:
         self._connected.set()
         if self._object is None and (owner := self._link.broker):
             # Another broker came since the one that took us, and nobody was told yet.
-            self._registering = asyncio.create_task(self._register_again(owner))
+            self._begin_registering(owner)
 
     async def close(self) -> None:
         """Leaves the broker and the bus. Events that were not answered are sent again when the app comes back."""
@@ -131,6 +136,7 @@ class App:
         for job in own:
             if job is not asyncio.current_task():
                 job.cancel()
+        self._settled.set()
         for lifeline in list(self._lifelines):
             lifeline.end()
         await self._link.close()
@@ -180,7 +186,8 @@ class App:
         return handler
 
     def on_refusal(self, handler: _Handler) -> _Handler:
-        """Has a function told when a broker that came back does not take us any more. Without one, ``events`` raises it."""
+        """Has a function told when a broker that came back does not take us. While the error is not ``is_final``, the broker is
+        asked again, after a second at first and at most a minute later. Without a function, ``events`` raises a final one."""
         self._tell_refusal = handler
         return handler
 
@@ -424,10 +431,11 @@ class App:
 
     async def _path(self) -> str:
         """Our object at the broker that is there now. Waits while we register with one that has just come."""
-        while (job := self._registering) and not job.done():
-            await asyncio.wait([job])
+        while not self._settled.is_set():
+            await self._settled.wait()
         if self._object is None:
-            raise JostleError(DISCONNECTED, f"the broker ({BROKER}) is not running")
+            state = "does not take the app" if self._link.broker else "is not running"
+            raise JostleError(DISCONNECTED, f"the broker ({BROKER}) {state}")
         return self._object
 
     async def _ask(self, member: str, signature: str, *body: Any) -> Message:
@@ -452,16 +460,23 @@ class App:
         if self._registering:
             self._registering.cancel()
             self._registering = None
+        self._settled.set()
         if not self._connected.is_set() or self._is_closed:
             return
         if was_registered:
-            self._start(_run(self._tell_broker, False))
+            self._tell(self._tell_broker, False)
         if owner:
-            self._registering = asyncio.create_task(self._register_again(owner))
+            self._begin_registering(owner)
+
+    def _begin_registering(self, owner: str) -> None:
+        self._settled.clear()
+        self._registering = asyncio.create_task(self._register_again(owner))
 
     async def _register_again(self, owner: str) -> None:
-        """The broker came back, and knows nothing of us. One that does not answer is asked until it does."""
+        """The broker came back, and knows nothing of us. It is asked until it takes us, or says that it never will."""
+        pause, told = _PAUSE, ""
         while True:
+            self._settled.clear()
             try:
                 await self._register()
                 path = self._object or ""
@@ -473,14 +488,28 @@ class App:
             except Exception as error:
                 if self._link.broker != owner:
                     return  # it left again meanwhile: the next one is told all of it
-                if not isinstance(error, JostleError) or error.name not in (NO_REPLY, DISCONNECTED):
+                if not isinstance(error, JostleError) or error.is_final:
+                    self._settled.set()
                     return self._take_refusal(error)
                 # It is there and does not answer, as when everybody comes at once. Or the bus is going: then we are
                 # stopped. Neither is a word of it.
-                await asyncio.sleep(_PAUSE)
+                if error.name not in (NO_REPLY, DISCONNECTED):
+                    self._settled.set()
+                    if error.name != told:
+                        told = error.name
+                        self._take_setback(error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        self._settled.set()
         self._refusal = None
-        # Beside us, so that it may ask for things, which waits until we are done.
-        self._start(_run(self._tell_broker, True))
+        # Beside us, so that it may ask for things.
+        self._tell(self._tell_broker, True)
+
+    def _take_setback(self, error: JostleError) -> None:
+        """The broker does not take us for the moment, as when its disk is full or a limit is reached."""
+        _log.warning("the broker came back and does not take us yet; it is asked again: %s", error)
+        if self._tell_refusal:
+            self._tell(self._tell_refusal, error)
 
     def _take_refusal(self, error: Exception) -> None:
         """We are not registered any more, and whoever uses the app learns why: also if it was not the broker that failed."""
@@ -489,10 +518,26 @@ class App:
             refusal.__cause__ = error
         _log.error("the broker came back and does not take us any more: %s", refusal)
         if self._tell_refusal:
-            self._start(_run(self._tell_refusal, refusal))
+            self._tell(self._tell_refusal, refusal)
         else:
             self._refusal = refusal
             self._desk.arrived.set()
+
+    def _tell(self, handler: Callable[..., object], *arguments: Any) -> None:
+        """Has a handler told in its turn. One that fails keeps nobody else from being told."""
+
+        async def tell() -> None:
+            try:
+                await self._in_turn(handler, *arguments)
+            except Exception:
+                _log.exception("a handler failed")
+
+        self._start(tell())
+
+    async def _in_turn(self, handler: Callable[..., Any], *arguments: Any) -> Any:
+        """Runs a handler when those are done that were to be told before."""
+        async with self._turn:
+            return await _run(handler, *arguments)
 
     def _start(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs something besides, and keeps hold of it."""
@@ -530,7 +575,7 @@ class App:
                 details = plain(message.body[2])
                 name, word, _ = message.body
                 change = SessionChange(name, word, details.get("number", 0), details.get("resume"), details.get("share"))
-                self._start(_run(self._tell_session, change))
+                self._tell(self._tell_session, change)
             case _:
                 return message.member not in ("Event", "Gap", "CaughtUp")
         return True
@@ -566,7 +611,7 @@ class App:
         if self._launch is None:
             return Message.new_error(message, _error(NOT_SUPPORTED), "the app does nothing when it is launched")
         try:
-            answer = await _run(self._launch, launch)
+            answer = await self._in_turn(self._launch, launch)
         except Exception as error:
             _log.exception("the handler of a launch failed")
             return Message.new_error(message, _error(FAILED), _described(error))

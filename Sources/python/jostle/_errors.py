@@ -10,6 +10,19 @@ NOT_FOUND = "org.jostle.Error.NotFound"
 # What the bus says of a service that is not there. Its words are about service files, which few people know.
 _ABSENT = ("org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner")
 
+# What asking again cannot mend.
+_FINAL = frozenset(
+    (
+        "org.jostle.Error.IdentityMismatch",
+        INVALID,
+        "org.freedesktop.DBus.Error.AccessDenied",
+        "org.freedesktop.DBus.Error.InvalidArgs",
+        "org.freedesktop.DBus.Error.NotSupported",
+        "org.freedesktop.DBus.Error.UnknownInterface",
+        "org.freedesktop.DBus.Error.UnknownMethod",
+    )
+)
+
 
 class JostleError(Exception):
     """Why something could not be done: the name of the bus's error, and what happened, for people."""
@@ -23,6 +36,11 @@ class JostleError(Exception):
         super().__init__(name, message)
         self.name = name
         self.message = message
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the same request would be refused however often it is made. Anything else may go better later."""
+        return self.name in _FINAL
 
     def __str__(self) -> str:
         return self.message or self.name

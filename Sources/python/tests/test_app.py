@@ -382,6 +382,70 @@ class Reconnecting(Case):
                 await self.broker.until(lambda: "skip" in self.broker.detectors)
             await self.broker.leave()
 
+    async def test_what_is_refused_for_the_moment_is_asked_for_again(self) -> None:
+        refusals: list[jostle.JostleError] = []
+        self.app.on_refusal(refusals.append)
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        names = [f"org.freedesktop.DBus.Error.{name}" for name in ("Failed", "LimitsExceeded", "UnknownObject")]
+        for name, member in zip(names, ("Register", "AddDetectors", "AddDetectors"), strict=True):
+            await self.broker.leave()
+            self.broker.calls.clear()
+            self.broker.refuse(member, name)
+            with unittest.mock.patch("jostle._app._PAUSE", 0.01), self.assertLogs("jostle", logging.WARNING) as log:
+                await self.broker.come_back()
+                await self.broker.until(lambda member=member: self.broker.calls.count(member) == 3)
+                # Between the attempts nobody is kept waiting.
+                if member == "Register":
+                    with self.assertRaisesRegex(jostle.JostleError, "does not take the app"):
+                        await asyncio.wait_for(self.app.remove("skip"), 10)
+                self.broker.allow(member)
+                await self.broker.until(lambda: "skip" in self.broker.detectors)
+            self.assertEqual(len(log.output), 1)
+        self.assertEqual([error.name for error in refusals], names)
+        self.assertFalse(any(error.is_final for error in refusals))
+        await self.broker.event("skip", 5)
+        self.assertEqual((await self.next(self.app.events())).peak, 5)
+
+    async def test_handlers_run_one_after_the_other(self) -> None:
+        told: list[str] = []
+        begun, let_go, back = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        @self.app.on_session
+        async def changed(change: jostle.SessionChange) -> None:
+            told.append(change.change)
+            if change.change == "interrupted":
+                begun.set()
+                await let_go.wait()
+                told.append("faded")
+                raise ZeroDivisionError
+
+        @self.app.on_launch
+        async def launched(launch: jostle.Launch) -> None:
+            told.append("launched")
+
+        @self.app.on_broker_change
+        def broker(is_there: bool) -> None:
+            told.append("back" if is_there else "gone")
+            if is_there:
+                back.set()
+
+        await self.app.connect()
+        await self.broker.session("playback", "interrupted")
+        await self.broker.session("playback", "resumed")
+        launch = asyncio.create_task(self.broker.launch())
+        await self.soon(begun)
+        # Whatever it is, it has come before the answer.
+        await self.app.get_property("State")
+        self.assertEqual(told, ["interrupted"])
+        with self.assertLogs("jostle", logging.ERROR):
+            let_go.set()
+            await launch
+        await self.broker.leave()
+        await self.broker.come_back()
+        await self.soon(back)
+        self.assertEqual(told, ["interrupted", "faded", "resumed", "launched", "gone", "back"])
+
     async def test_a_broker_is_asked_as_often_as_it_takes(self) -> None:
         await self.app.connect()
         await self.app.add("skip", "shake")
