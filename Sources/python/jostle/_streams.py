@@ -73,13 +73,15 @@ class Stream:
         """How many samples did not come so far, because nobody read them in time or the device was away."""
         self._end = end
         self._next: int | None = None
-        self._batches = self.batches()
         self._waiting: Iterator[Sample] = iter(())
 
-    async def batches(self) -> AsyncIterator[Batch]:
+    def batches(self) -> AsyncIterator[Batch]:
         """Samples as they came together, until the reader is gone, which is a `JostleError`."""
-        loop = asyncio.get_running_loop()
-        while packet := await self._packet(loop):
+        return _Batches(self)
+
+    async def _next_batch(self) -> Batch:
+        """The next samples that came together. Whoever is cancelled while waiting for them loses none."""
+        while packet := await self._packet():
             kind, count, sequence = self._head(packet)
             if self._next is not None and sequence > self._next:
                 self.missed += sequence - self._next
@@ -89,7 +91,7 @@ class Stream:
                 self._next = sequence + count
             elif kind == _SAMPLES:
                 self._next = sequence + count
-                yield Batch(sequence, memoryview(packet)[_HEAD.size :], self.channels)
+                return Batch(sequence, memoryview(packet)[_HEAD.size :], self.channels)
         raise JostleError(DISCONNECTED, f"the reader ({READER}) is gone")
 
     def _head(self, packet: bytes) -> tuple[int, int, int]:
@@ -100,12 +102,24 @@ class Stream:
                 return kind, count, sequence
         raise JostleError(FAILED, f"the reader ({READER}) sent a packet of {len(packet)} bytes that is none")
 
-    async def _packet(self, loop: asyncio.AbstractEventLoop) -> bytes:
+    async def _packet(self) -> bytes:
         """The next packet; nothing when the reader closed its end, before it read what we asked for or after."""
+        while True:
+            # It is taken when nothing is waited for any more: what the loop had read for us, a cancellation would lose.
+            try:
+                return self._end.recv(_PACKET_BYTES)
+            except BlockingIOError:
+                await self._readable()
+            except ConnectionError:
+                return b""
+
+    async def _readable(self) -> None:
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._end, ready.set)
         try:
-            return await loop.sock_recv(self._end, _PACKET_BYTES)
-        except ConnectionError:
-            return b""
+            await ready.wait()
+        finally:
+            loop.remove_reader(self._end)
 
     def flush(self) -> None:
         """Asks for all samples that are held back."""
@@ -117,8 +131,21 @@ class Stream:
 
     async def __anext__(self) -> Sample:
         while (sample := next(self._waiting, None)) is None:
-            self._waiting = iter(await anext(self._batches))
+            self._waiting = iter(await self._next_batch())
         return sample
+
+
+class _Batches:
+    """The batches of a stream, one after the other."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Batch:
+        return await self._stream._next_batch()
 
 
 @contextlib.asynccontextmanager

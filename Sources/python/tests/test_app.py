@@ -1035,6 +1035,31 @@ class Wires(unittest.IsolatedAsyncioTestCase):
 
 
 class Streams(unittest.IsolatedAsyncioTestCase):
+    async def test_who_is_cancelled_loses_nothing(self) -> None:
+        async with testing.Broker() as broker:
+            broker.sensor("accelerometer")
+            async with jostle.stream("accelerometer", rate=100) as stream:
+                heard: list[float] = []
+                # Before a packet comes, and at each step of the loop until it is taken.
+                for steps in range(6):
+                    waiting = asyncio.create_task(anext(stream))
+                    await asyncio.sleep(0)
+                    await broker.samples("accelerometer", [[steps, 0, 0, 1]])
+                    for _ in range(steps):
+                        await asyncio.sleep(0)
+                    waiting.cancel()
+                    await asyncio.wait([waiting])
+                    sample = anext(stream) if waiting.cancelled() else waiting
+                    heard.append((await asyncio.wait_for(sample, 10)).time)
+                self.assertEqual(heard, [0, 1, 2, 3, 4, 5])
+                batches = stream.batches()
+                early = asyncio.create_task(anext(batches))
+                await asyncio.sleep(0)
+                early.cancel()
+                await asyncio.wait([early])
+                await broker.samples("accelerometer", [[6, 0, 0, 1]])
+                self.assertEqual(len(await asyncio.wait_for(anext(batches), 10)), 1)
+
     async def test_samples(self) -> None:
         async with testing.Broker() as broker:
             broker.sensor("accelerometer-base")
