@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -49,6 +50,7 @@ _log = logging.getLogger("jostle")
 _FOREVER = 2**64 - 1
 _MICRO = 1_000_000
 _PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_MOST_EARLY = 32
 
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 _LaunchHandler = TypeVar("_LaunchHandler", bound=Callable[[Launch], Any])
@@ -92,6 +94,8 @@ class App:
         self._is_closed = False
         self._refusal: JostleError | None = None
         self._lifelines: set[Lifeline] = set()
+        # Assertions that end soon and that nobody has yet: such a signal may come before the answer that brings the assertion.
+        self._early: deque[int] = deque(maxlen=_MOST_EARLY)
         self._jobs: set[asyncio.Task[None]] = set()
         self._running_task: asyncio.Task[Any] | None = None
         self._next_task: Task | None = None
@@ -335,6 +339,8 @@ class App:
         deadline = in_force.get("deadline")
         seconds = deadline / _MICRO if deadline is not None else None
         assertion = Assertion(name, in_force.get("number", 0), descriptor, seconds)
+        if assertion.number in self._early:
+            assertion.expiring.set()
         with self._held(assertion):
             yield assertion
 
@@ -457,6 +463,7 @@ class App:
         """Told before whatever else the new owner says. Our object went with the old one, and what it began and we did not."""
         was_registered, self._object = self._object is not None, None
         self._next_task = None  # the next one begins it again
+        self._early.clear()
         if self._registering:
             self._registering.cancel()
             self._registering = None
@@ -563,9 +570,11 @@ class App:
                 self._desk.take(int(message.body[0][0]))
             case "AssertionExpiring", "sa{sv}":
                 number = plain(message.body[1]).get("number")
-                for lifeline in self._lifelines:
-                    if isinstance(lifeline, Assertion) and lifeline.number == number:
-                        lifeline.expiring.set()
+                held = (line for line in self._lifelines if isinstance(line, Assertion) and line.number == number)
+                if assertion := next(held, None):
+                    assertion.expiring.set()
+                elif isinstance(number, int):
+                    self._early.append(number)
             case "TaskExpiring", "sa{sv}":
                 # One that waits for its turn gets none any more: what is under way answers for it.
                 self._next_task = None

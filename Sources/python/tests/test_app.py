@@ -591,6 +591,22 @@ class Background(Case):
             self.assertFalse(assertion.ended.is_set())
         await self.broker.until(lambda: not self.double.assertions)
 
+    async def test_who_gets_one_that_ends_soon_is_told(self) -> None:
+        begin = self.broker._do_BeginAssertion
+
+        def warned(app: testing.AppDouble, message: Message) -> Message:
+            reply = begin(app, message)
+            # The broker says so before it answers.
+            details = {"number": Variant("t", app._held[-1].number), "remaining": Variant("t", 500_000)}
+            self.broker._signal(app, "AssertionExpiring", "sa{sv}", [message.body[0], details])
+            return reply
+
+        async with self.app.assertion("other") as other:
+            with unittest.mock.patch.object(self.broker, "_do_BeginAssertion", warned):
+                async with self.app.assertion("save", warning=60) as assertion:
+                    self.assertTrue(assertion.expiring.is_set())
+                    self.assertFalse(assertion.ended.is_set() or other.expiring.is_set())
+
     async def test_who_loses_one_is_told(self) -> None:
         async with self.app.assertion("save") as assertion, self.app.activity("audio", class_="playback") as activity:
             self.assertEqual(self.double.activities, ["audio"])
