@@ -19,6 +19,7 @@ final class Pomodoro {
     private var end: Double?
     private var nextTick = 0.0
     private var isAnswered = false
+    private var isBrokerThere = true
 
     /// Times in seconds.
     struct Settings {
@@ -37,14 +38,15 @@ final class Pomodoro {
         // Calls have to wait until the handler is done.
         self.client.onEvent = { _ in self.isAnswered = true }
         self.client.onSession = { change in if change.change != .began { say("the sound is \(change.change)") } }
+        self.client.onBrokerChange = { isThere in
+            self.isBrokerThere = isThere
+            guard isThere else { return }
+            try? self.hold()
+            say("the broker is back")
+        }
         try self.client.connect()
         try self.client.add([Detector("next", preset: "shake")])
-        do throws(JostleError) {
-            self.sound = try self.client.beginActivity("audio", class: "playback", mixesWithOthers: true)
-        } catch {
-            say("silent: \(error.message)")
-        }
-        self.assertion = try self.client.beginAssertion("timer")
+        try self.hold()
         say("started")
 
         let start = now()
@@ -62,12 +64,32 @@ final class Pomodoro {
         }
         // What a suspended app does.
         say("out of time")
+        self.client.onBrokerChange = { _ in }
         self.client.onEvent = { _ in say("heard something all the same") }
         try self.client.run()
     }
 
-    /// Neither a sound nor an assertion keeps it going.
-    private var isSuspended: Bool { (self.sound?.isEnded ?? true) && (self.assertion?.isEnded ?? true) }
+    /// Begins what keeps it going in the background.
+    private func hold() throws(JostleError) {
+        do throws(JostleError) {
+            self.sound = try self.client.beginActivity("audio", class: "playback", mixesWithOthers: true)
+        } catch {
+            say("silent: \(error.message)")
+        }
+        self.assertion = try self.client.beginAssertion("timer")
+    }
+
+    /// Neither a sound nor an assertion keeps it going. Both end with the broker, too, and then nobody suspends it.
+    private var isSuspended: Bool {
+        guard self.isBrokerThere, self.sound?.isEnded ?? true, self.assertion?.isEnded ?? true else { return false }
+        do throws(JostleError) {
+            // The broker may be gone, and we have not heard of that yet.
+            _ = try self.client.backgroundTimeRemaining()
+            return true
+        } catch {
+            return error.kind != .noService
+        }
+    }
 
     private func renew() {
         guard let left = try? self.client.backgroundTimeRemaining(), left < .seconds(self.settings.reserve) else {

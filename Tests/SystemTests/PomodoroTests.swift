@@ -33,6 +33,18 @@ import Testing
         #expect(try Tool.run([jostle, "demo", "pomodoro", "--live", "5"]).status == 2)
     }
 
+    /// Its assertion ends with the broker, and nobody suspends it for that.
+    @Test func itGoesOnWithTheNextBroker() throws {
+        let stage = try Stage(source: nil)
+        let timer = try BackgroundProgram(
+            "example-pomodoro", ["org.example.Timer", "--work", "600", "--tick", "600", "--bus", stage.address])
+        _ = try timer.waitForLine { $0 == "started" }
+        try stage.kill(stage.broker)
+        try stage.startBroker()
+        _ = try timer.waitForLine { $0 == "the broker is back" }
+        #expect(!timer.output.contains("out of time"), "\(timer.output)")
+    }
+
     /// `jostle demo pomodoro`, as people read it and as machines do.
     @Test func isShown() throws {
         let jostle = Programs.path(of: "jostle")
