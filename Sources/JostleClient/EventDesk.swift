@@ -32,7 +32,8 @@ struct EventDesk {
         // A copy that was under way when we answered. The broker may not know that we did.
         if wantsAck, event.isRedelivered, self.answered.contains(event.name) { return .answered }
         if self.isSequenced {
-            self.heard.append(event)
+            // A copy of one that waits, or that was asked for last, is answered with that one.
+            if !wantsAck || !event.isRedelivered || !self.isAtHand(event.name) { self.heard.append(event) }
             return .kept
         }
         if wantsAck { self.current = event.name }
@@ -65,6 +66,10 @@ struct EventDesk {
 
     /// From now on events wait until they are asked for.
     mutating func beginSequence() { self.isSequenced = true }
+
+    private func isAtHand(_ name: MotionEvent.Name) -> Bool {
+        self.given?.name == name || self.heard.contains { $0.name == name }
+    }
 
     /// Whether an event waits.
     var hasNext: Bool { !self.heard.isEmpty }

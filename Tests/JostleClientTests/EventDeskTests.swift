@@ -65,6 +65,26 @@ import Testing
         #expect(desk.lastAnswered == late)
     }
 
+    /// The work may take long, and handle what comes meanwhile.
+    @Test func oneByOneNoCopyIsHandedOut() {
+        var desk = EventDesk()
+        desk.beginSequence()
+        #expect(desk.take(self.event(1)) == .kept)
+        #expect(desk.take(self.event(1, isRedelivered: true)) == .kept)
+        #expect(desk.next() == self.event(1))
+        #expect(desk.take(self.event(1, isRedelivered: true)) == .kept)
+        #expect(!desk.hasNext)
+        // What an earlier run may have had is handed out.
+        let other = self.event(2, isRedelivered: true)
+        #expect(desk.take(other) == .kept)
+        #expect(desk.finishGiven() == self.event(1))
+        #expect(desk.next() == other)
+        // Whoever answers for himself hears of every copy.
+        desk.answersByItself = false
+        #expect(desk.take(other) == .kept)
+        #expect(desk.next() == other)
+    }
+
     @Test func oneByOneTheLastIsFinishedOnce() {
         var desk = EventDesk()
         desk.beginSequence()
