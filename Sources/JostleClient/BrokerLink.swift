@@ -14,6 +14,8 @@ final class BrokerLink {
         case leaves(wasRegistered: Bool)
         /// It is there, and knows nothing of us, or not all.
         case comes
+        /// It did not do what it was told again. Unless that is final, it comes again later.
+        case refuses(BusError)
     }
 
     /// Told of the broker's comings and goings.
@@ -110,15 +112,15 @@ final class BrokerLink {
     }
 
     /// Takes in why the broker did not do what it is told again. A refusal is final when asking again cannot help; after anything
-    /// else the broker comes again later, unless it leaves before. `then` is told of each reason once, and of none when the broker
-    /// did not answer, as when everybody comes at once.
-    private func failed(_ error: BusError, _ then: (BusError?) -> Void) {
-        guard !error.isFinal else { return then(error) }
+    /// else the broker comes again later, unless it leaves before. Each reason is told once, and none when the broker did not
+    /// answer, as when everybody comes at once.
+    private func failed(_ error: BusError) {
+        guard !error.isFinal else { return self.onChange(.refuses(error)) }
         let told = self.patience.refusal
         let reason = error.isBusMissing ? told : error.name
         self.patience.failed(reason, at: Timestamp(microseconds: Clock.monotonic.now()))
         self.loop.set(&self.timer, at: self.patience.nextTry?.microseconds) { [weak self] in self?.onChange(.comes) }
-        if reason != told { then(error) }
+        if reason != told { self.onChange(.refuses(error)) }
     }
 
     /// Registers, and waits until that is done.
@@ -134,8 +136,8 @@ final class BrokerLink {
     /// Whether the broker that is there has an object of ours.
     var isRegistered: Bool { self.object != nil }
 
-    /// Registers again; `then` is told what the broker said, unless it is another one by then.
-    func register(_ registration: Registration, then: @escaping (BusError?) -> Void) {
+    /// Registers again; `then` runs when that is done, unless the broker is another one by then.
+    func register(_ registration: Registration, then: @escaping () -> Void) {
         guard let broker else { return }
         self.connection.call(Self.root(of: broker), "Register", registration.app, registration.options) {
             [weak self] result in
@@ -143,9 +145,9 @@ final class BrokerLink {
             do throws(BusError) {
                 self.object = try Self.object(in: result.take())
             } catch {
-                return self.failed(error, then)
+                return self.failed(error)
             }
-            then(nil)
+            then()
         }
     }
 
@@ -180,9 +182,9 @@ final class BrokerLink {
             .read(reply: Value.self)
     }
 
-    /// Tells the broker again what it was told before; `then` is told what it said, unless it is another one by then.
+    /// Tells the broker again what it was told before; `then` runs when it took that, unless it is another one by then.
     func tellAgain<each Argument: WireValue>(
-        _ member: String, _ arguments: repeat each Argument, then: @escaping (BusError?) -> Void
+        _ member: String, _ arguments: repeat each Argument, then: @escaping () -> Void
     ) {
         guard let target = try? self.target() else { return }
         self.connection.call(target, member, repeat each arguments) { [weak self] result in
@@ -190,9 +192,9 @@ final class BrokerLink {
             do throws(BusError) {
                 _ = try result.take()
             } catch {
-                return self.failed(error, then)
+                return self.failed(error)
             }
-            then(nil)
+            then()
         }
     }
 

@@ -378,21 +378,19 @@ public final class JostleApp {
             self.tasks.brokerLeaves()
             if wasRegistered { self.arrived(.broker(isThere: false)) }
         case .comes: if self.registration.isNeeded { self.registerAgain() }
+        case .refuses(let error): self.arrived(.refusal(JostleError(error)))
         }
     }
 
     /// The broker came back and knows nothing of us: it is told all of it, a call at a time.
     private func registerAgain() {
-        self.link.register(self.registration) { [weak self] error in
-            guard let self, self.isTaken(error) else { return }
-            self.subscribeAgain()
-        }
+        self.link.register(self.registration) { [weak self] in self?.subscribeAgain() }
     }
 
     private func subscribeAgain() {
         guard self.registration.isSubscribed else { return self.addAgain(self.registration.batches[...]) }
-        self.link.tellAgain("Subscribe", Self.subscription(since: self.desk.lastAnswered)) { [weak self] error in
-            guard let self, self.isTaken(error) else { return }
+        self.link.tellAgain("Subscribe", Self.subscription(since: self.desk.lastAnswered)) { [weak self] in
+            guard let self else { return }
             self.addAgain(self.registration.batches[...])
         }
     }
@@ -400,15 +398,6 @@ public final class JostleApp {
     /// Adds the detectors that were there before.
     private func addAgain(_ batches: ArraySlice<ArraySlice<DetectorRequest>>) {
         guard let batch = batches.first else { return self.arrived(.broker(isThere: true)) }
-        self.link.tellAgain("AddDetectors", batch.map(\.wire)) { [weak self] error in
-            guard let self, self.isTaken(error) else { return }
-            self.addAgain(batches.dropFirst())
-        }
-    }
-
-    /// Whether the broker took what it was told again.
-    private func isTaken(_ error: BusError?) -> Bool {
-        if let error { self.arrived(.refusal(JostleError(error))) }
-        return error == nil
+        self.link.tellAgain("AddDetectors", batch.map(\.wire)) { [weak self] in self?.addAgain(batches.dropFirst()) }
     }
 }
