@@ -557,6 +557,38 @@ extension Surroundings {
             _ = try server.terminate()
         }
 
+        /// A refusal that may pass is told, and the broker asked again; one that does not ends the command.
+        @Test(arguments: [["watch", "shake"], ["on", "shake", "--", "true"]])
+        func whatTheNextBrokerRefusesIsTold(_ arguments: [String]) throws {
+            let stage = try Stage(source: nil, broker: false)
+            let command = ([Programs.path(of: "jostle")] + arguments).map { "'\($0)'" }.joined(separator: ", ")
+            let lines = """
+                import asyncio
+                from asyncio.subprocess import DEVNULL, PIPE
+                from jostle import testing
+                async def main():
+                    async with testing.Broker() as broker:
+                        command = await asyncio.create_subprocess_exec(\(command), stdout=DEVNULL, stderr=PIPE)
+                        await broker.until(lambda: broker.detectors)
+                        for name in ('LimitsExceeded', 'AccessDenied'):
+                            await broker.leave()
+                            broker.refuse('AddDetectors', 'org.freedesktop.DBus.Error.' + name, name)
+                            await broker.come_back()
+                            while name not in (line := (await command.stderr.readline()).decode()):
+                                assert line, 'it ended'
+                            print(line, end='')
+                            if name == 'LimitsExceeded':
+                                broker.allow('AddDetectors')
+                                await broker.until(lambda: broker.detectors)
+                        print(await command.wait())
+                asyncio.run(main())
+                """
+            let result = try stage.run(["python3", "-c", lines])
+            #expect(
+                result.stdout == "jostle: LimitsExceeded; the broker is asked again\njostle: AccessDenied\n4\n",
+                "\(result)")
+        }
+
         @Test func onSaysThatItListens() throws {
             let stage = try Stage()
             let app = try stage.start("on", "shake.planar,threshold=2.3g,name=skip", "--", "true")
