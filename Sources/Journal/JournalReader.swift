@@ -11,6 +11,8 @@ package struct JournalReader: ~Copyable {
 
     /// The versions from which on all that is asked for is there, and from which on changes are.
     private static let (oldest, withChanges): (Int64, Int64) = (5, 6)
+    /// What is read of it.
+    private static let tables = ["run", "policy", "verdict", "event", "change", "clip", "moment"]
 
     /// Opens the journal in a broker's directory.
     package init(in directory: String) throws(JournalFailure) {
@@ -31,6 +33,8 @@ package struct JournalReader: ~Copyable {
             throw StoreError(.unavailable, "there is no journal \(path)")
         }
         guard status.isRegular else { throw StoreError(.broken, "\(path) is no journal: it is no file") }
+        // SQLite would take it for new, and throw away what stands beside it, also where it is only to read.
+        guard status.size > 0 else { throw StoreError(.broken, "\(path) is no journal: it is empty") }
         let database = try Database(path, readOnly: true)
         try database.execute("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
         let kind = JournalStore.kind
@@ -41,10 +45,15 @@ package struct JournalReader: ~Copyable {
         guard (Self.oldest...Int64(kind.migrations.count)).contains(version) else {
             throw StoreError(.broken, "\(path) was made by another version")
         }
-        // A view in the place of a table, as somebody makes it who means harm, may have rows without end.
+        // A view in the place of a table, as somebody makes it who means harm, may have rows without end. What others keep
+        // beside ours is theirs, and is not read.
         let tables = "type IN ('table', 'index') AND coalesce(sql, '') NOT LIKE 'CREATE VIRTUAL%'"
-        guard try database.number("SELECT count(*) FROM sqlite_master WHERE NOT (\(tables))") == 0 else {
-            throw StoreError(.broken, "\(path) is no journal: there is more in it than tables")
+        let ours = Self.tables.map { "'\($0)'" }.joined(separator: ", ")
+        guard
+            try database.number(
+                "SELECT count(*) FROM sqlite_schema WHERE lower(tbl_name) IN (\(ours)) AND NOT (\(tables))") == 0
+        else {
+            throw StoreError(.broken, "\(path) is no journal: what should be its tables is more than that")
         }
         return database
     }

@@ -55,6 +55,28 @@ import Testing
         #expect(throws: JournalFailure.self) { _ = try self.read(place) }
     }
 
+    /// What others keep beside our tables is theirs, to who reads as to the broker.
+    @Test(arguments: [
+        "CREATE VIEW mine AS SELECT app, count(*) AS n FROM event GROUP BY app",
+        "CREATE TABLE notes (text); CREATE TRIGGER t AFTER INSERT ON notes BEGIN DELETE FROM verdict; END",
+        "CREATE VIRTUAL TABLE words USING fts5(text)",
+    ])
+    func whatStandsBesideIsNotRead(_ sql: String) throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            keeper.store.note(JournalChange(.lock, user: 1_000, "locked"), at: 1)
+            keeper.close()
+        }
+        do {
+            let database = try Database("\(place.path)/journal.db")
+            try database.execute(sql)
+        }
+        #expect(try self.read(place).count == 1)
+        let newest = try JournalFeed(in: place.path).newest()
+        #expect(newest.event == 0 && newest.verdict == 0)
+    }
+
     /// They wait while the disk fails, the newest of them.
     @Test func theyWaitForTheDisk() throws {
         var waiting = WaitingRows(WaitingRows.Pace(linger: 10, spacing: 100, many: 4))

@@ -10,6 +10,15 @@ import Testing
         return try #require(failure).description
     }
 
+    /// A journal with something in it that nobody has open.
+    private func journal() throws -> Directory {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        try keeper.keepAndWait(verdicts(1))
+        keeper.close()
+        return place
+    }
+
     /// Nobody is waited for who would have to write first.
     @Test func aPipeIsNoJournal() throws {
         let place = try Directory()
@@ -32,5 +41,16 @@ import Testing
         try #require(symlink("journal.db", place.file("journal.db")) == 0)
         let said = try self.problem(place)
         #expect(said == "look at \(place.file("journal.db")): Too many levels of symbolic links")
+    }
+
+    /// SQLite would take it for new, and throw away what stands beside it.
+    @Test func besideAnEmptyOneAllStays() throws {
+        let place = try self.journal()
+        let beside = Data(repeating: 1, count: 5_000)
+        try place.write(Data(), to: "journal.db")
+        try place.write(beside, to: "journal.db-wal")
+        #expect(try self.problem(place) == "\(place.file("journal.db")) is no journal: it is empty")
+        #expect(place.has("journal.db-wal"))
+        #expect(try place.bytes("journal.db-wal") == beside)
     }
 }
