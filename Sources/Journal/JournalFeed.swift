@@ -37,21 +37,21 @@ package struct JournalFeed: ~Copyable {
 
     private let directory: String
     private let database: Database
-    private let file: FileStatus
+    /// The files that were opened; `nil` in the place of one that was not there.
+    private let files: [FileStatus?]
     private let events: Statement
     /// Finds an event by its name.
     private let one: Statement
     private let judgements: Statement
 
-    private var path: String { "\(self.directory)/journal.db" }
+    /// The journal, and what SQLite has beside it: what is not in its place yet, and the locks that all share who have it open.
+    private static let names = ["journal.db", "journal.db-wal", "journal.db-shm"]
 
     /// Opens the journal in a broker's directory.
     package init(in directory: String) throws(JournalFailure) {
         let path = "\(directory)/journal.db"
         do throws(StoreError) {
-            guard let file = try FileStatus.find(path) else {
-                throw StoreError(.unavailable, "there is no journal \(path)")
-            }
+            let before = try Self.find(in: directory)
             let database = try JournalReader.open(path)
             let events = try database.prepare(
                 """
@@ -65,21 +65,52 @@ package struct JournalFeed: ~Copyable {
                 """)
             let one = try database.prepare(
                 "SELECT 1 FROM event WHERE app = ? AND sequence = ? AND epoch = ? AND id <= ?")
+            // SQLite makes those that are not there when something is read.
+            let files = try Self.find(in: directory)
+            guard zip(before, files).allSatisfy({ old, new in old == nil || Self.isSame(old, new) }) else {
+                throw StoreError(.unavailable, "\(path) became another one while it was opened")
+            }
             self.events = events
             self.one = one
             self.judgements = judgements
             self.database = database
-            self.file = file
+            self.files = files
             self.directory = directory
         } catch {
             throw JournalFailure(description: error.description)
         }
     }
 
-    /// Whether the name still belongs to the file that is read. When not, a feed is to be opened anew.
+    /// Which files have the names.
+    private static func find(in directory: String) throws(StoreError) -> [FileStatus?] {
+        var found: [FileStatus?] = []
+        for name in self.names {
+            let file = try FileStatus.find("\(directory)/\(name)")
+            found.append(file)
+        }
+        return found
+    }
+
+    private static func isSame(_ file: FileStatus?, _ other: FileStatus?) -> Bool {
+        switch (file, other) {
+        case (let file?, let other?): file.isSame(as: other)
+        case (nil, nil): true
+        default: false
+        }
+    }
+
+    /// Whether the names still belong to the files that are read. When not, a feed is to be opened anew.
     package borrowing func isCurrent() -> Bool {
-        guard !self.database.isStruck, let now = try? FileStatus.find(self.path) else { return false }
-        return now.isSame(as: self.file)
+        guard !self.database.isStruck, let now = try? Self.find(in: self.directory) else { return false }
+        return zip(now, self.files).allSatisfy { Self.isSame($0, $1) }
+    }
+
+    /// Sees to it that what was read counts only where the files are those that the broker has. Else it may write over what is
+    /// read at any moment: its locks and ours are not in the same file.
+    private borrowing func check() throws(StoreError) {
+        guard self.isCurrent() else {
+            throw StoreError(.unshared, "the journal was cut short, or became another one, while it was read")
+        }
     }
 
     // MARK: Rows
@@ -130,7 +161,7 @@ package struct JournalFeed: ~Copyable {
             try statement.bind(2, rows.upperBound)
             try statement.bind(3, Int64(limit))
             while try statement.step() { all.append(read(statement)) }
-            if self.database.isStruck { throw StoreError(.unshared, "the journal was cut short while it was read") }
+            try self.check()
             return all
         } catch {
             throw JournalFailure(description: error.description)
@@ -194,7 +225,9 @@ package struct JournalFeed: ~Copyable {
         _ body: (borrowing Database) throws(StoreError) -> Answer
     ) throws(JournalFailure) -> Answer {
         do throws(StoreError) {
-            return try body(self.database)
+            let answer = try body(self.database)
+            try self.check()
+            return answer
         } catch {
             throw JournalFailure(description: error.description)
         }

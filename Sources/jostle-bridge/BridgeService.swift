@@ -170,8 +170,9 @@ final class BridgeService {
 
     /// Finds the place in a journal again, or that it is another one. It is tried again when the journal cannot be read now.
     private func journalOpened() {
+        let wasPlaced = self.memory.isPlaced
         self.memory.isPlaced = false
-        guard let newest = self.newestRows(), self.findPlace(newest) else { return self.journalFailed() }
+        guard let newest = self.newestRows(), let isAnew = self.findPlace(newest) else { return self.journalFailed() }
         if self.courier.counters.sent > 0 {
             // That was from the bus, and its rows were not known.
             let sent = self.memory.state.events.sentThrough
@@ -180,14 +181,15 @@ final class BridgeService {
         self.memory.isPlaced = true
         self.memory.origin = .known
         self.keep()
-        if self.server.isConnected { self.begin() }
+        // Who goes on where it was has asked the server, and would only send again what that has.
+        if self.server.isConnected, isAnew || !wasPlaced { self.begin() }
         self.journalGrew()
         self.owesMemory = true
         self.settle()
     }
 
-    /// Has the courier begin where it is to go on; false when that cannot be found out now.
-    private func findPlace(_ newest: (event: Int64, verdict: Int64)) -> Bool {
+    /// Has the courier begin where it is to go on; false when it goes on where it was, `nil` when that cannot be found out now.
+    private func findPlace(_ newest: (event: Int64, verdict: Int64)) -> Bool? {
         let state = self.memory.state
         switch self.memory.origin {
         case .new:
@@ -196,15 +198,15 @@ final class BridgeService {
             self.courier.begin(
                 state.stream, events: isOlder ? newest.event : 0, verdicts: isOlder ? newest.verdict : 0)
         case .lost:
-            guard let rows = self.rowsToResend() else { return false }
+            guard let rows = self.rowsToResend() else { return nil }
             self.log.notice("how far we came is not known; what was sent in the last minutes is sent again")
             self.courier.begin(state.stream, events: rows.event, verdicts: rows.verdict, unknownThrough: newest)
         case .known:
-            guard let isSame = self.isSameJournal(newest) else { return false }
-            if isSame { return true }
+            guard let isSame = self.isSameJournal(newest) else { return nil }
+            if isSame { return false }
             guard
                 let rows = self.journal.ask({ feed throws(JournalFailure) in try feed.rows(before: state.epoch + 1) })
-            else { return false }
+            else { return nil }
             self.log.warning("the journal is another one than it was: what it had and was not sent is lost")
             let stream = Self.freshState().stream
             self.courier.begin(stream, events: rows.event, verdicts: rows.verdict)
@@ -420,7 +422,8 @@ final class BridgeService {
     /// Reads and sends as much as there is room for.
     private func pump() {
         guard self.server.isConnected else { return }
-        if self.courier.retry(at: self.now) { self.journalGrew() }
+        // What cannot be read may not be what is in its place any more.
+        if self.courier.retry(at: self.now) { self.journal.look() }
         self.read()
         if self.memory.isPlaced { self.reserve() }
         while let (ticket, message) = self.courier.nextSend(at: self.now) {

@@ -53,4 +53,34 @@ import Testing
         #expect(place.has("journal.db-wal"))
         #expect(try place.bytes("journal.db-wal") == beside)
     }
+
+    // MARK: What is followed
+
+    /// Whether a feed is that of the files there, and whether it is answered.
+    private func standing(of feed: borrowing JournalFeed) -> [Bool] {
+        let newest = try? feed.newest()
+        return [feed.isCurrent(), newest.map { $0.verdict > 0 } ?? false]
+    }
+
+    /// The broker goes on with others: it heeds no lock in what has no name, and may write over what is read.
+    @Test(arguments: ["", "-wal", "-shm"]) func whatIsReadIsWhatTheBrokerHas(_ suffix: String) throws {
+        let place = try self.journal()
+        let feed = try JournalFeed(in: place.path)
+        let before = self.standing(of: feed)
+        try place.remove("journal.db\(suffix)")
+        let after = self.standing(of: feed)
+        #expect(before == [true, true] && after == [false, false], "\(before), \(after)")
+    }
+
+    /// What SQLite makes of what is missing may be too little, as if the journal were another one.
+    @Test func whatIsCutShortAnswersNothing() throws {
+        let place = try self.journal()
+        let feed = try JournalFeed(in: place.path)
+        let before = self.standing(of: feed)
+        try #require(truncate(place.file("journal.db-shm"), 0) == 0)
+        let newest = try? feed.newest()
+        let after = self.standing(of: feed)
+        #expect(before == [true, true] && after == [false, false], "\(before), \(after)")
+        #expect(newest?.verdict == nil)
+    }
 }

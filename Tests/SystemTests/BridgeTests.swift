@@ -274,6 +274,26 @@ extension Surroundings {
             scene.check(try scene.waitForAll(of: name))
         }
 
+        /// What all share who have the journal open is removed: the broker goes on with another, and so does the bridge.
+        @Test func whatIsSharedIsTakenAway() throws {
+            let name = "org.example.App"
+            let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")
+            try scene.startBridge()
+            let app = try scene.stage.watch(Stage.always, "--app", name)
+            try scene.listener.wait("events") { scene.listener.names.count > 5 }
+            try scene.listener.wait("a mark") { scene.listener.last(scene.topics.position) != nil }
+            let stream = try #require(scene.listener.last(scene.topics.position)?["stream"]?.text)
+            for _ in 1...2 {
+                try #require(unlink("\(scene.stage.state)/journal.db-shm") == 0)
+                let before = scene.listener.names.count
+                try scene.listener.wait("events of afterwards") { scene.listener.names.count > before + 10 }
+            }
+            _ = try app.terminate()
+            scene.check(try scene.waitForAll(of: name))
+            // The journal is the same one.
+            #expect(scene.listener.last(scene.topics.position)?["stream"]?.text == stream)
+        }
+
         /// What cannot be forced onto the disk takes no older one's place. Where it cannot be used, nothing of the last minutes is left out.
         @Test func aLostCursorLeavesNothingOut() throws {
             let name = "org.example.App"
