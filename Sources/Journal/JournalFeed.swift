@@ -245,10 +245,11 @@ package struct JournalBell: ~Copyable {
     package var descriptor: Int32? { self.watch.descriptor }
 
     /// Fetches what happened; whether it was about the journal.
+    ///
+    /// All who read have `journal.db-wal` open to write, we as well: that somebody closes it says nothing.
     package mutating func answer() -> Bool {
         let changes = self.watch.drain()
-        let names: Set = ["journal.db", "journal.db-wal"]
-        return changes.isIncomplete || !changes.written.isDisjoint(with: names)
-            || !changes.closed.isDisjoint(with: names)
+        return changes.isIncomplete || changes.written.contains("journal.db")
+            || changes.written.contains("journal.db-wal") || changes.closed.contains("journal.db")
     }
 }

@@ -21,7 +21,10 @@ final class JournalLink {
     private var watch: EventLoop.Registration?
     private var trouble: String?
     private var timer: EventLoop.TimerID?
-    /// How long after the last look it is looked for where nobody tells when it comes.
+    /// When it was opened last, or was to be, in the time of `Clock.boottime`. It is not again within the first pause: the broker
+    /// looks its files over when others have had them open.
+    private var lastTry: Int64 = 0
+    /// How long after the last try it is tried where nobody tells when it comes.
     private var pause = JournalLink.firstPause
 
     private static let (firstPause, longestPause): (Int64, Int64) = (1_000_000, 30_000_000)
@@ -49,32 +52,35 @@ final class JournalLink {
     /// There is another file in the place of the one that is open, or none.
     private var isReplaced: Bool { if let isCurrent = self.feed?.isCurrent(), !isCurrent { true } else { false } }
 
-    /// Looks whether the file is still the same, and opens it if need be.
+    /// Looks whether the file is still the same, and has another one opened if need be.
     func look() {
         if self.isReplaced { self.feed = nil }
-        guard self.feed == nil else { return self.onChange() }
+        guard !self.isOpen else { return self.onChange() }
+        self.pause = Self.firstPause
+        let rest = self.lastTry + Self.firstPause - Clock.boottime.now()
+        if rest > 0 { self.open(after: rest) } else { self.open() }
+    }
+
+    /// A directory that is not there cannot be watched, and none tells that another one takes its place.
+    private func open(after pause: Int64) {
+        self.loop.set(&self.timer, after: pause, on: .boottime) { [unowned self] in self.open() }
+    }
+
+    private func open() {
+        self.loop.cancel(&self.timer)
+        self.lastTry = Clock.boottime.now()
         // Another file may be in another directory. That is watched before it is looked into, so that nothing is missed.
         self.watchDirectory()
         do throws(JournalFailure) {
             self.feed = try JournalFeed(in: self.directory)
             self.trouble = nil
-            self.loop.cancel(&self.timer)
             self.pause = Self.firstPause
             self.onOpen()
         } catch {
-            if self.trouble == nil { self.log.info("\(error.description); waiting for it") }
+            if self.trouble != error.description { self.log.info("\(error.description); waiting for it") }
             self.trouble = error.description
-            self.lookLater()
-        }
-    }
-
-    /// A directory that is not there cannot be watched, and none tells that another one takes its place.
-    private func lookLater() {
-        guard self.timer == nil else { return }
-        self.loop.set(&self.timer, after: self.pause, on: .boottime) { [unowned self] in
-            self.loop.cancel(&self.timer)
+            self.open(after: self.pause)
             self.pause = min(Self.longestPause, 2 * self.pause)
-            self.look()
         }
     }
 

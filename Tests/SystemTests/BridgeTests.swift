@@ -294,6 +294,48 @@ extension Surroundings {
             #expect(scene.listener.last(scene.topics.position)?["stream"]?.text == stream)
         }
 
+        /// A journal that cannot be used is opened once a second at most: to close it, too, is something that happens there.
+        @Test func aJournalOfLaterIsLeftAlone() throws {
+            let server = try MQTTServer()
+            let stage = try Stage()
+            let listener = try FleetListener(server)
+            let (directory, file) = ("\(stage.home)/later", "\(stage.home)/bridge.conf")
+            try #require(mkdir(directory, 0o700) == 0)
+            let made = try Tool.run([
+                "python3", "-c",
+                """
+                import sqlite3, sys
+                c = sqlite3.connect(sys.argv[1])
+                for name, value in (('journal_mode', 'wal'), ('application_id', 0x4A737402), ('user_version', 99)):
+                    c.execute('PRAGMA %s = %s' % (name, value))
+                c.execute('CREATE TABLE t (x)'); c.commit(); c.close()
+                """, "\(directory)/journal.db",
+            ])
+            try #require(made.status == 0, "\(made.stderr)")
+            try FleetScene.write("[Server]\nHost=localhost\nPort=\(server.port)\nTLS=no\n", to: file)
+            let events = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
+            try #require(events >= 0)
+            defer { close(events) }
+            // One after the other, so that the kernel takes no two for the same.
+            let mask = UInt32(IN_OPEN | IN_CLOSE_NOWRITE)
+            try #require(unsafe inotify_add_watch(events, "\(directory)/journal.db", mask) >= 0)
+            let program = try BackgroundProgram(
+                "jostle-bridge",
+                [
+                    "--bus", stage.address, "--config", file, "--journal", directory, "--state-dir",
+                    "\(stage.home)/b",
+                ])
+            _ = try program.waitForLine(on: .errors) { $0.hasSuffix("was made by another version; waiting for it") }
+            let seconds = 5
+            try listener.run(for: Int64(seconds) * 1_000_000)
+            var bytes = [UInt8](repeating: 0, count: 16 << 10)
+            let count = unsafe read(events, &bytes, bytes.count)
+            _ = try program.terminate()
+            // Each says nothing but what it is, in as many bytes.
+            let tries = count / 16 / 2
+            #expect((2...(seconds + 1)).contains(tries), "\(tries)")
+        }
+
         /// What cannot be forced onto the disk takes no older one's place. Where it cannot be used, nothing of the last minutes is left out.
         @Test func aLostCursorLeavesNothingOut() throws {
             let name = "org.example.App"
