@@ -34,6 +34,22 @@ package struct BridgeState: Equatable, Sendable {
         self.isMarked = isMarked
     }
 
+    /// Notes how far we came.
+    ///
+    /// Another journal is known by what stands at the cursor. While that cannot be read, what was noted before it stands, and only
+    /// costs that more is sent again.
+    ///
+    /// - Parameter find: Finds the event in a row, if there is one still; `nil`: the journal cannot be read now.
+    package mutating func note(events: Table, verdicts: Table, _ find: (Int64) -> [EventName]?) {
+        let cursor = events.ledger.cursor
+        if cursor > 0, cursor != self.events.ledger.cursor || self.last == nil {
+            guard let found = find(cursor) else { return }
+            self.last = found.first
+            self.epoch = max(self.epoch, found.first?.epoch ?? 0)
+        }
+        (self.events, self.verdicts) = (events, verdicts)
+    }
+
     // MARK: On the disk
 
     package var bytes: [UInt8] {

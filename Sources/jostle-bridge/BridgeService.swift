@@ -173,6 +173,11 @@ final class BridgeService {
         let wasPlaced = self.memory.isPlaced
         self.memory.isPlaced = false
         guard let newest = self.newestRows(), let isAnew = self.findPlace(newest) else { return self.journalFailed() }
+        if isAnew {
+            // Nothing of before holds, whether or not it can be read now what stands here.
+            self.memory.state.events = self.courier.events.state(self.memory.state.events.sentThrough)
+            self.memory.state.verdicts = self.courier.verdicts.state(self.memory.state.verdicts.sentThrough)
+        }
         if self.courier.counters.sent > 0 {
             // That was from the bus, and its rows were not known.
             let sent = self.memory.state.events.sentThrough
@@ -557,17 +562,16 @@ final class BridgeService {
         self.loop.cancel(&self.memory.timer)
         // What stands in another journal says nothing of how far we came in this one.
         guard self.memory.isPlaced else { return }
-        let courier = self.courier
-        let cursor = courier.events.ledger.cursor
-        if cursor != self.memory.state.events.ledger.cursor || self.memory.state.last == nil, cursor > 0 {
-            let row = self.journal.ask { feed throws(JournalFailure) in try feed.events(cursor...cursor, limit: 1) }?
-                .first
-            self.memory.state.last = row.map { EventName(app: $0.app, epoch: $0.epoch, sequence: $0.sequence) }
-            self.memory.state.epoch = max(self.memory.state.epoch, row?.epoch ?? 0)
-        }
+        let (courier, state) = (self.courier, self.memory.state)
         // Who ends in order knows what was sent.
-        self.memory.state.events = courier.events.state(isEnd ? 0 : self.memory.state.events.sentThrough)
-        self.memory.state.verdicts = courier.verdicts.state(isEnd ? 0 : self.memory.state.verdicts.sentThrough)
+        self.memory.state.note(
+            events: courier.events.state(isEnd ? 0 : state.events.sentThrough),
+            verdicts: courier.verdicts.state(isEnd ? 0 : state.verdicts.sentThrough)
+        ) { row in
+            self.journal.ask { feed throws(JournalFailure) in try feed.events(row...row, limit: 1) }?.map {
+                EventName(app: $0.app, epoch: $0.epoch, sequence: $0.sequence)
+            }
+        }
         self.memory.file.write(self.memory.state)
     }
 }

@@ -72,6 +72,28 @@ import Testing
         #expect(courier.isIdle)
     }
 
+    /// Without the event at the cursor another journal, which may soon have as many rows, would be taken for the same.
+    @Test func whatStandsAtTheCursorIsKnown() {
+        func table(_ row: Int64) -> BridgeState.Table {
+            BridgeState.Table(ledger: RowLedger(cursor: row), sentThrough: row + 9)
+        }
+        func name(_ row: Int64) -> EventName { EventName(app: "a", epoch: UInt64(row) + 10, sequence: UInt64(row)) }
+        let none = table(0)
+        var state = BridgeState(stream: "s", epoch: 0, last: nil, events: none, verdicts: none, isMarked: false)
+        state.note(events: none, verdicts: table(2)) { _ in nil }
+        #expect(state.last == nil && state.events == none && state.verdicts == table(2))
+        state.note(events: table(3), verdicts: table(4)) { [name($0)] }
+        let known = state
+        #expect(known.last == name(3) && known.epoch == 13 && known.events == table(3) && known.verdicts == table(4))
+        // It cannot be read, it is not asked for, and it is gone.
+        state.note(events: table(5), verdicts: table(6)) { _ in nil }
+        #expect(state == known)
+        state.note(events: table(3), verdicts: table(6)) { _ in nil }
+        #expect(state.last == name(3) && state.verdicts == table(6))
+        state.note(events: table(7), verdicts: table(6)) { _ in [] }
+        #expect(state.last == nil && state.epoch == 13 && state.events == table(7))
+    }
+
     @Test func whatIsLiveGoesBeforeWhatIsPast() throws {
         var courier = Self.courier()
         Self.connect(&courier, newest: 1_000)
