@@ -24,7 +24,7 @@ final class JournalLink {
     /// When it was opened last, or was to be, in the time of `Clock.boottime`. It is not again within the first pause: the broker
     /// looks its files over when others have had them open.
     private var lastTry: Int64 = 0
-    /// How long after the last try it is tried where nobody tells when it comes.
+    /// How long after the last try it is opened where nobody tells when it comes, or that it has grown.
     private var pause = JournalLink.firstPause
 
     private static let (firstPause, longestPause): (Int64, Int64) = (1_000_000, 30_000_000)
@@ -69,19 +69,21 @@ final class JournalLink {
     private func open() {
         self.loop.cancel(&self.timer)
         self.lastTry = Clock.boottime.now()
+        self.feed = nil
         // Another file may be in another directory. That is watched before it is looked into, so that nothing is missed.
         self.watchDirectory()
         do throws(JournalFailure) {
             self.feed = try JournalFeed(in: self.directory)
             self.trouble = nil
-            self.pause = Self.firstPause
             self.onOpen()
         } catch {
             if self.trouble != error.description { self.log.info("\(error.description); waiting for it") }
             self.trouble = error.description
-            self.open(after: self.pause)
-            self.pause = min(Self.longestPause, 2 * self.pause)
         }
+        // A user may have so many watches and no more. Without one nobody tells what comes to a journal that is open.
+        guard !self.isOpen || self.watch == nil else { return self.pause = Self.firstPause }
+        self.open(after: self.pause)
+        self.pause = min(Self.longestPause, 2 * self.pause)
     }
 
     var isOpen: Bool {

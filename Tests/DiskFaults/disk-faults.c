@@ -2,7 +2,7 @@
  * A disk that fails on command; to be loaded into a program by LD_PRELOAD.
  *
  * What goes wrong is a byte in a file that is mapped and shared, so that a test can change it at any time. Only the calls
- * by which SQLite writes are looked at, and those that list a directory; other reading goes well.
+ * by which SQLite writes are looked at, and those that list or watch a directory; other reading goes well.
  *
  * Besides, it can keep beside the files what would be left of them without power: of each what was in it when it was synced last.
  */
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -56,6 +57,14 @@ struct dirent *readdir(DIR *directory) {
     lister *real = next;
     if (!real) next = real = (lister *)dlsym(RTLD_NEXT, "readdir");
     return real(directory);
+}
+
+int inotify_init1(int flags) {
+    if (*fault == DISK_FAULT_WATCH) {
+        errno = EMFILE;
+        return -1;
+    }
+    return (int)syscall(SYS_inotify_init1, flags);
 }
 
 ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t offset) {

@@ -294,6 +294,23 @@ extension Surroundings {
             #expect(scene.listener.last(scene.topics.position)?["stream"]?.text == stream)
         }
 
+        /// A user may have no more watches than the kernel gives: then nobody tells that there is more, and it is looked for.
+        @Test func whatNobodyTellsOfIsLookedFor() throws {
+            let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")
+            let fault = "\(scene.stage.home)/fault"
+            // No directory is watched.
+            try FleetScene.write("6", to: fault)
+            try scene.startBridge(
+                environment: ["LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": fault])
+            let app = try scene.stage.watch(Stage.always, "--app", "org.example.App")
+            for _ in 1...2 {
+                let before = scene.listener.names.count
+                try scene.listener.wait("events") { scene.listener.names.count > before }
+            }
+            _ = try app.terminate()
+            #expect(scene.listener.problems.isEmpty, "\(scene.listener.problems.prefix(5))")
+        }
+
         /// A journal that cannot be used is opened once a second at most: to close it, too, is something that happens there.
         @Test func aJournalOfLaterIsLeftAlone() throws {
             let server = try MQTTServer()

@@ -13,6 +13,8 @@
 #define DISK_FAULT_STALL '4'
 /* A directory is not listed to its end: EIO. */
 #define DISK_FAULT_LIST '5'
+/* No directory is watched: EMFILE. */
+#define DISK_FAULT_WATCH '6'
 
 /* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
 #define DISK_KEPT_VARIABLE "DISK_KEPT"
