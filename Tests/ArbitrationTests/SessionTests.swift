@@ -254,12 +254,39 @@ import Testing
         for time in [0, 500, 1_900, 2_000, 2_100] { lab.hit(["a"], at: Int64(time)) }
         #expect(
             lab.take() == [
-                "1 deliver A a", "1 A S5.sent", "1 again A S4.ducked", "2 A S4.ducked", "2 again A S4.ducked",
-                "2 again A S4.ducked",
+                "1 deliver A a", "1 A S5.sent", "1 again A S4.ducked", "2 A S4.ducked", "3 deliver A a", "3 A S5.sent",
+                "3 again A S4.ducked",
             ])
         lab.end("B")
         lab.hit(["a"], at: 9_000)
-        #expect(lab.take() == ["3 deliver A a", "3 A S5.sent"])
+        #expect(lab.take() == ["4 deliver A a", "4 A S5.sent"])
+    }
+
+    /// A motion that begins with a refusal, and goes on: hits come as often as the cell says all the same.
+    @Test func aRefusalHoldsForNoWholeMotion() {
+        var lab = self.lab(Self.policy(.duck, rate: Quota(count: 1, period: .seconds(2), burst: 1)))
+        lab.begin("A", "a")
+        lab.begin("B", "b")
+        lab.hit(["a"], at: 0)
+        for time in stride(from: Int64(1_500), through: 9_500, by: 800) { lab.hit(["a"], at: time) }
+        #expect(lab.deliveries.map(\.hit.time) == [ms(0), ms(2_300), ms(4_700), ms(7_100), ms(9_500)])
+        #expect(lab.verdicts.map(\.reason) == [.sent, .ducked, .sent])
+        #expect(lab.deliveries.map(\.epoch) == [1, 3, 3, 3, 3])
+    }
+
+    @Test func whoIsHeardAgainHearsTheRestOfTheMotion() {
+        var lab = self.lab(Self.policy(.reject))
+        lab.begin("B", "b")
+        lab.begin("A", "a")
+        lab.hit(["b"], at: 0)
+        lab.end("A")
+        for time: Int64 in [500, 900] { lab.hit(["b"], at: time) }
+        lab.begin("A", "a", number: 2)
+        lab.hit(["b"], at: 1_300)
+        #expect(
+            lab.take() == [
+                "1 B S4.interrupted", "2 deliver B b", "2 B S5.sent", "2 deliver B b", "2 again B S4.interrupted",
+            ])
     }
 
     @Test func whoIsDuckedHearsNoMoreWithTwoSessions() {

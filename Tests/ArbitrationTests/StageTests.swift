@@ -18,6 +18,18 @@ import Testing
         #expect(lab.take() == ["2 deliver A a", "2 A S5.sent"])
     }
 
+    /// It had its verdict, and another registration's.
+    @Test func whoComesBackIsServedInBroadcast() {
+        var lab = Lab(self.broadcast)
+        lab.add("A")
+        lab.hit(["a"], at: 0)
+        lab.apps["A"].map { lab.take(.leave($0)) }
+        lab.add("A")
+        for time: Int64 in [500, 900] { lab.hit(["a"], at: time) }
+        #expect(
+            lab.take() == ["1 deliver A a", "1 A S5.sent", "2 deliver A a", "2 A S5.sent", "2 deliver A a"])
+    }
+
     @Test func aHitWithoutAGroupCompetesWithNobody() {
         var lab = Lab(Policy(rules: [rule("all", group: nil)]))
         lab.add("A")

@@ -314,8 +314,8 @@ struct Contests: Sendable {
             let errand = self.errand(epoch, answerBy: self.chains[epoch]?.answerBy)
             let reason = self.deliveries.deliver(held, to: detector.app, errand, apps, into: &actions)
             if !reason.isDelivered { actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason)) }
-        case .shared(let isNew):
-            self.share(group, held, detector, app, limits, isNew: isNew, epoch: epoch, apps, into: &actions)
+        case .shared(let last, let epoch):
+            self.share(group, held, detector, app, limits, after: last, of: epoch, apps, into: &actions)
         case .late(let candidate):
             let contest = self.groups[group].contest
             actions.append(.verdict(self.rules.verdict(candidate, .late, app.id, epoch: epoch, contest)))
@@ -323,25 +323,27 @@ struct Contests: Sendable {
         return nil
     }
 
-    /// Carries a hit to its app where nobody owns the motion.
+    /// Carries a hit to its app where nobody owns the motion. Who was refused before, and hears now, is told so apart.
     private mutating func share(
         _ group: Int, _ held: HeldHit, _ detector: DetectorEntry, _ app: AppEntry, _ limits: LimitsSeen,
-        isNew: Bool, epoch: UInt64, _ apps: Apps, into actions: inout [ArbiterAction]
+        after last: Reason?, of told: UInt64, _ apps: Apps, into actions: inout [ArbiterAction]
     ) {
         let isMixable = self.groups[group].episode?.configuration.mode == .mixable
         let mixing = isMixable ? apps.mixing(of: detector.app, app, held) : nil
+        let isApart = last?.isDelivered == false && mixing?.refusal == nil
+        let epoch = isApart ? self.epochs.next() : told
         let reason =
             mixing?.refusal
             ?? self.deliveries.deliver(
                 held, to: detector.app, self.errand(epoch, session: mixing?.session), apps, into: &actions)
-        if isNew {
-            let candidate = self.groups[group].share(held, detector.app, app, limits, reason)
+        if last == nil || isApart && reason.isDelivered {
+            let candidate = self.groups[group].share(held, detector.app, app, limits, reason, epoch: epoch)
             let contest = self.groups[group].contest
             let verdict = self.rules.verdict(
                 candidate, reason, app.id, epoch: epoch, contest, mixing: mixing?.seen)
             actions.append(.verdict(verdict))
         } else if !reason.isDelivered {
-            actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
+            actions.append(.repeated(detector.app, held.hit, epoch: told, reason))
         }
     }
 

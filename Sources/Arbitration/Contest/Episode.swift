@@ -18,6 +18,8 @@ struct Candidate: Sendable {
     var rank: Rank
     var facts: AppFacts
     var limits: LimitsSeen
+    /// Of its verdict, where nobody owns the motion.
+    var epoch: UInt64?
 
     /// More hits than this before a decision tell nothing new.
     static let mostHits = 32
@@ -144,6 +146,14 @@ struct Episode: Sendable {
         self.outcomes.append(outcome)
         // What else its app may hit counts together with this.
         self.cursor = 0
+    }
+
+    /// Puts what an app came to in the place of what it came to before. The motion still goes on by those hits.
+    mutating func replace(at index: Int, _ candidate: Candidate, _ outcome: Reason) {
+        let before = self.candidates[index].hits
+        self.candidates[index] = candidate
+        self.candidates[index].more = before
+        self.outcomes[index] = outcome
     }
 
     mutating func remove(at index: Int) {

@@ -100,8 +100,8 @@ struct GroupState: Sendable {
         case collected
         /// Its app owns the motion.
         case owner
-        /// Nobody owns the motion: it is the app's own affair. New is an app that has no verdict yet.
-        case shared(isNew: Bool)
+        /// Nobody owns the motion: each hit is judged by itself. What its app came to before, under which epoch; `nil`: nothing.
+        case shared(Reason?, epoch: UInt64)
         /// It was decided without it.
         case late(Candidate)
     }
@@ -125,14 +125,16 @@ struct GroupState: Sendable {
     mutating func admit(
         _ held: HeldHit, of handle: AppHandle, _ app: AppEntry, _ limits: LimitsSeen
     ) -> Admission {
-        guard let phase = self.episode?.phase, let mode = self.episode?.configuration.mode else { return .nothing }
+        guard let phase = self.episode?.phase, let mode = self.episode?.configuration.mode,
+            let epoch = self.episode?.epoch
+        else { return .nothing }
         self.sawTrue(at: held.hit.time)
         let position = self.position(of: handle)
         let known: Reason? =
             if let position { self.episode?.outcomes[position] } else {
                 self.episode?.outcome(ofLeft: app.id, order: app.order)
             }
-        if let known, position == nil || !known.isDelivered { return .closed(known) }
+        if mode.compares, let known, position == nil || !known.isDelivered { return .closed(known) }
         switch phase {
         case .collecting:
             if let position {
@@ -143,7 +145,10 @@ struct GroupState: Sendable {
             }
             return .collected
         case .owned(let owner, _) where owner == position: return .owner
-        case .decided where !mode.compares: return .shared(isNew: known == nil)
+        case .decided where !mode.compares:
+            if let position { return .shared(known, epoch: self.episode?.candidates[position].epoch ?? epoch) }
+            // What it had heard when it left it heard under another registration.
+            return .shared(known.map { _ in .gone }, epoch: epoch)
         case .owned, .decided:
             // In a chain that is not through its verdict is still to come.
             if position != nil { return .closed(known ?? .outranked) }
@@ -154,12 +159,19 @@ struct GroupState: Sendable {
         }
     }
 
-    /// Notes what became of the first hit of an app where nobody owns the motion.
+    /// Notes what became of the first hit of an app where nobody owns the motion, or of the first that it heard.
+    ///
+    /// - Parameter epoch: Of its verdict.
     mutating func share(
-        _ held: HeldHit, _ handle: AppHandle, _ app: AppEntry, _ limits: LimitsSeen, _ reason: Reason
+        _ held: HeldHit, _ handle: AppHandle, _ app: AppEntry, _ limits: LimitsSeen, _ reason: Reason, epoch: UInt64
     ) -> Candidate {
-        let candidate = self.candidate(held, handle, app, limits)
-        _ = self.append(candidate, reason)
+        var candidate = self.candidate(held, handle, app, limits)
+        candidate.epoch = epoch
+        if let position = self.position(of: handle) {
+            self.episode?.replace(at: position, candidate, reason)
+        } else {
+            _ = self.append(candidate, reason)
+        }
         if reason.isDelivered, let cooldown = self.episode?.configuration.cooldown {
             self.rests = max(self.rests, held.hit.time + cooldown)
         }
