@@ -191,6 +191,31 @@ import Testing
         #expect(lab.verdicts.first?.intensity == 4)
     }
 
+    @Test(arguments: [GroupMode.exclusive, .ordered]) func whatFiresBeforeTheDecisionIsHeard(_ mode: GroupMode) {
+        var lab = self.lab {
+            $0.mode = mode; $0.commitsEagerly = false
+        }
+        lab.add("A")
+        let others = (1..<40).map { "a\($0)" }
+        for name in others { lab.addDetector(name, to: "A") }
+        lab.hit(["a"] + others, at: 0)
+        lab.pass(to: 350)
+        #expect(lab.deliveries.map(\.detector) == ["a"] + others)
+    }
+
+    @Test func whatIsLeftOutBeforeTheDecisionIsCounted() {
+        var lab = self.lab { $0.commitsEagerly = false }
+        lab.add("A")
+        lab.addDetector("a2", to: "A")
+        for time in 0..<Int64(40) { lab.hit(["a"], at: time) }
+        #expect(lab.take() == Array(repeating: "1 again A S3.quota", count: 8))
+        for time: Int64 in [100, 101] { lab.hit(["a2"], at: time) }
+        lab.pass(to: 350)
+        let counted = lab.take().filter { $0 == "1 again A S3.quota" }
+        #expect(counted.count == 1)
+        #expect(lab.deliveries.map(\.hit.time) == (0..<Int64(32)).map { ms($0) } + [ms(100)])
+    }
+
     @Test(arguments: [
         (SelectKey.state, "B"), (.recent, "C"), (.intensity, "D"), (.strength, "A"), (.roundRobin, "A"),
     ])

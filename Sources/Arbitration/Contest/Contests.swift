@@ -298,15 +298,12 @@ struct Contests: Sendable {
         _ group: Int, _ held: HeldHit, _ detector: DetectorEntry, _ app: AppEntry, _ limits: LimitsSeen,
         _ apps: Apps, into actions: inout [ArbiterAction]
     ) -> Int? {
-        if self.groups[group].episode == nil {
-            self.groups.open(
-                group, self.epochs.next(), generation: self.rules.generation, at: held.hit.time,
-                arrival: self.arrivalTime)
-        }
-        guard let epoch = self.groups[group].episode?.epoch else { return nil }
+        let epoch = self.groups.open(group, held, generation: self.rules.generation, &self.epochs)
         switch self.groups[group].admit(held, of: detector.app, app, limits) {
         case .nothing: break
-        case .collected: return group
+        case .collected(let isKept):
+            if !isKept { actions.append(.repeated(detector.app, held.hit, epoch: epoch, .quota)) }
+            return group
         case .closed(let reason) where !self.isOffered(epoch, to: detector.app):
             actions.append(.repeated(detector.app, held.hit, epoch: epoch, reason))
         // Who has the event of an order owns the motion for now.

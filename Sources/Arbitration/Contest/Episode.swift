@@ -21,12 +21,19 @@ struct Candidate: Sendable {
     /// Of its verdict, where nobody owns the motion.
     var epoch: UInt64?
 
-    /// More hits than this before a decision tell nothing new.
-    static let mostHits = 32
+    /// More hits than this before a decision tell nothing new, but for the first of a detector.
+    private static let mostHits = 32
 
-    mutating func add(_ held: HeldHit) {
-        if self.more.count + 1 < Self.mostHits { self.more.append(held) }
+    /// Takes in one more hit. Returns whether it is among those that the app gets, should it be the one.
+    mutating func add(_ held: HeldHit) -> Bool {
         self.rank.raise(by: held)
+        let isKept = self.more.count + 1 < Self.mostHits || !self.hasHit(of: held.hit.detector)
+        if isKept { self.more.append(held) }
+        return isKept
+    }
+
+    private func hasHit(of detector: DetectorID) -> Bool {
+        self.first.hit.detector == detector || self.more.contains { $0.hit.detector == detector }
     }
 
     /// In the order in which they came. Never empty.
@@ -161,12 +168,14 @@ struct Episode: Sendable {
         self.outcomes.remove(at: index)
     }
 
-    mutating func add(_ held: HeldHit, to index: Int) {
+    /// Takes in one more hit of a candidate. Returns whether it is kept.
+    mutating func add(_ held: HeldHit, to index: Int) -> Bool {
         let old = self.candidates[index].rank
-        self.candidates[index].add(held)
+        let isKept = self.candidates[index].add(held)
         let new = self.candidates[index].rank
         // As above.
         if new.strength > old.strength || new.specificity > old.specificity { self.cursor = 0 }
+        return isKept
     }
 
     /// Takes hits of a candidate out. Returns why it has none left, if so.

@@ -96,8 +96,8 @@ struct GroupState: Sendable {
         case nothing
         /// Its app has its part already, and comes to this.
         case closed(Reason)
-        /// It is weighed when the window closes.
-        case collected
+        /// It is weighed when the window closes. One that is not kept counts for its app's rank only.
+        case collected(isKept: Bool)
         /// Its app owns the motion.
         case owner
         /// Nobody owns the motion: each hit is judged by itself. What its app came to before, under which epoch; `nil`: nothing.
@@ -137,13 +137,13 @@ struct GroupState: Sendable {
         if mode.compares, let known, position == nil || !known.isDelivered { return .closed(known) }
         switch phase {
         case .collecting:
-            if let position {
-                self.episode?.add(held, to: position)
-                self.lead(position)
-            } else {
+            guard let position else {
                 self.lead(self.append(self.candidate(held, handle, app, limits)))
+                return .collected(isKept: true)
             }
-            return .collected
+            let isKept = self.episode?.add(held, to: position) ?? false
+            self.lead(position)
+            return .collected(isKept: isKept)
         case .owned(let owner, _) where owner == position: return .owner
         case .decided where !mode.compares:
             if let position { return .shared(known, epoch: self.episode?.candidates[position].epoch ?? epoch) }

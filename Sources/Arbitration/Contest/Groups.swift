@@ -60,10 +60,13 @@ struct Groups: Sendable {
         }
     }
 
-    /// Opens an episode of a group with its first hit.
-    mutating func open(_ group: Int, _ epoch: UInt64, generation: UInt64, at time: Timestamp, arrival: Timestamp) {
-        self.states[group].open(epoch, generation: generation, at: time, arrival: arrival)
+    /// Opens an episode of a group with its first hit, if none is open. Returns the epoch of the one that is.
+    mutating func open(_ group: Int, _ first: HeldHit, generation: UInt64, _ epochs: inout Epochs) -> UInt64 {
+        if let open = self.states[group].episode?.epoch { return open }
+        let epoch = epochs.next()
+        self.states[group].open(epoch, generation: generation, at: first.hit.time, arrival: first.arrival)
         self.active.append(group)
+        return epoch
     }
 
     /// Whether a condition has been true since, so that the episode of a group goes on.

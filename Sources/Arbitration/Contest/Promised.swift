@@ -16,7 +16,9 @@ struct Promised: Sendable {
     /// Takes in what the app waits for as a candidate.
     mutating func add(_ candidate: Candidate) {
         self.count += 1
-        if self.keepsTimes { self.times += candidate.hits.map(\.hit.time) }
+        guard self.keepsTimes else { return }
+        self.times.append(candidate.first.hit.time)
+        for held in candidate.more { self.times.append(held.hit.time) }
     }
 
     /// When a cooldown is over at the latest that one of the hits would begin, and that a time falls into.
