@@ -113,10 +113,84 @@ import Testing
         for time in stride(from: Int64(0), through: 30_000, by: 500) { lab.hit(["a"], at: time) }
         _ = lab.take()
         lab.hit(["b"], at: 30_100)
-        #expect(lab.take() == ["2 B S4.late"])
+        #expect(lab.take() == ["3 deliver B b", "3 B S5.sent"])
         lab.pass(to: 70_000)
         lab.hit(["b"], at: 70_000)
-        #expect(lab.take() == ["3 deliver B b", "3 B S5.sent"])
+        #expect(lab.take() == ["4 deliver B b", "4 B S5.sent"])
+    }
+
+    /// A detector fires each half second, without end. Whoever fires now and then hears all the same, and so does it.
+    @Test(arguments: [GroupMode.exclusive, .ordered]) func whoStaysKeepsAGroupFromNobody(_ mode: GroupMode) {
+        var lab = self.lab {
+            $0.mode = mode; $0.commitWindow = .zero
+        }
+        lab.add("A")
+        lab.add("B")
+        for time in stride(from: Int64(0), through: 120_000, by: 500) {
+            lab.hit(["a"], at: time)
+            if time % 6_000 == 0 { lab.hit(["b"], at: time + 100) }
+        }
+        let heard = lab.deliveries.filter { $0.id.name == "B" }.map(\.hit.time)
+        #expect(heard == stride(from: Int64(30_100), through: 120_100, by: 6_000).map { ms($0) })
+        #expect(lab.deliveries.contains { $0.id.name == "A" && $0.hit.time > ms(90_000) })
+    }
+
+    @Test func whoStaysAloneHearsAll() {
+        var lab = self.lab { $0.commitWindow = .zero }
+        lab.add("A")
+        let times = Array(stride(from: Int64(0), through: 90_000, by: 500))
+        for time in times { lab.hit(["a"], at: time) }
+        #expect(lab.deliveries.map(\.hit.time) == times.map { ms($0) })
+    }
+
+    @Test func thoseWhoStayTakeTurns() {
+        var lab = self.lab { $0.commitWindow = .zero }
+        lab.add("A")
+        lab.add("B")
+        for time in stride(from: Int64(0), through: 120_000, by: 500) {
+            lab.hit(["a"], at: time)
+            lab.hit(["b"], at: time + 250)
+        }
+        let turns: [String] = lab.deliveries.reduce(into: []) { if $0.last != $1.id.name { $0.append($1.id.name) } }
+        #expect(turns == ["A", "B", "A", "B"])
+    }
+
+    /// Two apps of one user take no turns at another's cost.
+    @Test(arguments: [7, 8] as [UInt32]) func whoStaysIsCountedByUser(_ user: UInt32) {
+        var lab = self.lab { $0.commitWindow = .zero }
+        for name in ["A", "B"] { lab.add(name, AppEntrance(user: 7)) }
+        lab.add("C", AppEntrance(user: user))
+        for time in stride(from: Int64(0), to: 30_000, by: 500) { lab.hit(["a"], at: time) }
+        lab.hit(["b"], at: 30_000)
+        _ = lab.take()
+        lab.hit(["c"], at: 30_600)
+        #expect(lab.take() == (user == 7 ? ["2 C S4.late"] : ["3 deliver C c", "3 C S5.sent"]))
+    }
+
+    /// A motion of its own that ended in silence: it does not stay any more.
+    @Test func whoDoesNotStayKeepsItsMotions() {
+        var lab = self.lab { $0.commitWindow = .zero }
+        lab.add("A")
+        lab.add("B")
+        for time in stride(from: Int64(0), through: 30_000, by: 500) { lab.hit(["a"], at: time) }
+        lab.hit(["a"], at: 40_000)
+        _ = lab.take()
+        lab.hit(["b"], at: 40_100)
+        #expect(lab.take() == ["3 B S4.late"])
+    }
+
+    /// No motion of the group begins before its cooldown is over.
+    @Test func theCooldownHoldsForWhoComesAfterOneWhoStays() {
+        var lab = self.lab {
+            $0.commitWindow = .zero; $0.cooldown = .seconds(5)
+        }
+        lab.add("A")
+        lab.add("B")
+        for time in stride(from: Int64(0), through: 35_000, by: 500) {
+            lab.hit(["a"], at: time)
+            if time == 32_000 || time == 35_000 { lab.hit(["b"], at: time + 100) }
+        }
+        #expect(lab.verdicts.filter { $0.id.name == "B" }.map(\.reason) == [.late, .sent])
     }
 
     @Test func aDeadOwnerIsReplacedAtOnceUnderAnEpochOfItsOwn() {

@@ -298,7 +298,8 @@ struct Contests: Sendable {
         _ group: Int, _ held: HeldHit, _ detector: DetectorEntry, _ app: AppEntry, _ limits: LimitsSeen,
         _ apps: Apps, into actions: inout [ArbiterAction]
     ) -> Int? {
-        let epoch = self.groups.open(group, held, generation: self.rules.generation, &self.epochs)
+        let epoch = self.groups.open(
+            group, held, of: app, generation: self.rules.generation, &self.epochs, apps)
         switch self.groups[group].admit(held, of: detector.app, app, limits) {
         case .nothing: break
         case .collected(let isKept):

@@ -18,6 +18,8 @@ struct Candidate: Sendable {
     var rank: Rank
     var facts: AppFacts
     var limits: LimitsSeen
+    /// When a condition of its detectors was last seen true.
+    var lastTrue: Timestamp
     /// Of its verdict, where nobody owns the motion.
     var epoch: UInt64?
 
@@ -76,6 +78,11 @@ struct Episode: Sendable {
         case owned(by: Int, isAnswered: Bool)
         /// Decided, and nobody owns it: broadcast, a chain at work, or an owner who left.
         case decided
+
+        var isDecided: Bool {
+            if case .collecting = self { return false }
+            return true
+        }
     }
 
     let epoch: UInt64
@@ -98,10 +105,12 @@ struct Episode: Sendable {
     /// Apps that are out of it, by id and registration, with their verdicts: who comes back gets no second one.
     private var left: [(id: AppID, order: UInt64, reason: Reason)] = []
     /// When a condition was last seen true.
-    var lastTrue: Timestamp
+    private(set) var lastTrue: Timestamp
 
     /// An episode that never falls silent ends nonetheless, or one app could keep a group for ever.
-    static let longest = TimeSpan.seconds(30)
+    private static let longest = TimeSpan.seconds(30)
+    /// What was true so shortly before its end was true to the end, however long `Quiet` is.
+    private static let shortly = TimeSpan.seconds(1)
 
     init(epoch: UInt64, _ configuration: GroupConfiguration, generation: UInt64, opened: Timestamp) {
         self.epoch = epoch
@@ -128,10 +137,7 @@ struct Episode: Sendable {
         return self.configuration.mode.compares ? max(silent, self.closes) : silent
     }
 
-    var isCollecting: Bool {
-        if case .collecting = self.phase { return true }
-        return false
-    }
+    var isCollecting: Bool { !self.phase.isDecided }
 
     /// Who owns it, as an index of `candidates`.
     var owner: Int? {
@@ -145,8 +151,22 @@ struct Episode: Sendable {
         return owner
     }
 
+    /// Whether a candidate came in time, and not to what was decided.
+    func isInTime(_ index: Int) -> Bool { self.outcomes[index] != .late }
+
+    /// Whether a condition of a candidate is true to the end, which no silence brought then.
+    func stays(_ index: Int) -> Bool {
+        self.candidates[index].lastTrue + min(self.configuration.quiet, Self.shortly) > self.ends
+    }
+
     /// The next sample time at which something happens by itself.
     var deadline: Timestamp { self.isCollecting ? self.closes : self.ends }
+
+    /// Takes in that a condition was true, of a candidate or of nobody who counts.
+    mutating func sawTrue(at time: Timestamp, of index: Int?) {
+        self.lastTrue = max(self.lastTrue, time)
+        if let index { self.candidates[index].lastTrue = max(self.candidates[index].lastTrue, time) }
+    }
 
     mutating func append(_ candidate: Candidate, _ outcome: Reason? = nil) {
         self.candidates.append(candidate)

@@ -11,6 +11,7 @@ struct GroupState: Sendable {
     /// Hits before this time open no episode.
     private var rests = Timestamp(microseconds: .min)
     private var holder: Holder?
+    private var stayers = Stayers()
     private(set) var episode: Episode?
     /// The last motion, which is over while its owner is still launched for it: should that fail, the next best has it.
     private(set) var entrusted: Episode?
@@ -128,8 +129,11 @@ struct GroupState: Sendable {
         guard let phase = self.episode?.phase, let mode = self.episode?.configuration.mode,
             let epoch = self.episode?.epoch
         else { return .nothing }
-        self.sawTrue(at: held.hit.time)
         let position = self.position(of: handle)
+        // What is true of it without end keeps no motion going that others had before it.
+        let isStayer =
+            position == nil && phase.isDecided && mode.compares && self.stayers.contains(app, at: held.hit.time)
+        if !isStayer { self.sawTrue(at: held.hit.time, of: position) }
         let known: Reason? =
             if let position { self.episode?.outcomes[position] } else {
                 self.episode?.outcome(ofLeft: app.id, order: app.order)
@@ -153,7 +157,11 @@ struct GroupState: Sendable {
             // In a chain that is not through its verdict is still to come.
             if position != nil { return .closed(known ?? .outranked) }
             let candidate = self.candidate(held, handle, app, limits)
-            _ = self.append(candidate, .late)
+            if isStayer {
+                self.episode?.leave(app.id, order: app.order, .late)
+            } else {
+                _ = self.append(candidate, .late)
+            }
             self[handle].denials &+= 1
             return .late(candidate)
         }
@@ -178,10 +186,8 @@ struct GroupState: Sendable {
         return candidate
     }
 
-    /// Notes that a condition was true: the motion goes on.
-    mutating func sawTrue(at time: Timestamp) {
-        if let last = self.episode?.lastTrue { self.episode?.lastTrue = max(last, time) }
-    }
+    /// Notes that a condition was true, of a candidate or of nobody who is one: the motion goes on.
+    mutating func sawTrue(at time: Timestamp, of candidate: Int?) { self.episode?.sawTrue(at: time, of: candidate) }
 
     private func candidate(
         _ held: HeldHit, _ handle: AppHandle, _ app: AppEntry, _ limits: LimitsSeen
@@ -189,7 +195,8 @@ struct GroupState: Sendable {
         var rank = self.rank(handle, app)
         rank.clearHits()
         rank.raise(by: held)
-        return Candidate(app: handle, first: held, rank: rank, facts: app.facts, limits: limits)
+        return Candidate(
+            app: handle, first: held, rank: rank, facts: app.facts, limits: limits, lastTrue: held.hit.time)
     }
 
     /// What an app has to show without any hit.
@@ -427,6 +434,39 @@ struct GroupState: Sendable {
         return true
     }
 
+    // MARK: Motions without end
+
+    /// Whether a hit of an app ends the motion: whoever has it has stayed since the app did.
+    func isOver(for app: AppEntry, at time: Timestamp, _ apps: Apps) -> Bool {
+        guard !self.stayers.isEmpty, let episode = self.episode, episode.configuration.mode.compares,
+            episode.phase.isDecided, time >= max(episode.closes, self.rests)
+        else { return false }
+        let whose = episode.owner.map { [$0] } ?? Array(episode.candidates.indices)
+        let present = whose.compactMap { self.candidateInTime($0, episode, apps) }
+        return !present.isEmpty && present.allSatisfy { self.stayers.isBehind($0, app, at: time) }
+    }
+
+    /// Notes who stays, and who does not any more, when the motion has ended by itself.
+    mutating func noteStayers(_ apps: Apps) {
+        guard let episode = self.episode, episode.configuration.mode.compares else { return }
+        for index in episode.candidates.indices {
+            guard let app = self.candidateInTime(index, episode, apps) else { continue }
+            if episode.stays(index) {
+                self.stayers.add(app, at: episode.ends)
+            } else {
+                self.stayers.remove(app)
+            }
+        }
+    }
+
+    /// The app of a candidate that came in time, if it is still there.
+    private func candidateInTime(_ index: Int, _ episode: Episode, _ apps: Apps) -> AppEntry? {
+        let app = episode.candidates[index].app
+        return episode.isInTime(index) && self.isCandidate(app, index) ? apps[app] : nil
+    }
+
+    // MARK: Its end
+
     /// Ends the episode, whatever it came to.
     mutating func endEpisode() {
         for (index, candidate) in (self.episode?.candidates ?? []).enumerated()
@@ -519,6 +559,7 @@ struct GroupState: Sendable {
     /// Goes on from a sample time that is earlier: the motion is over, and a rest lasts as long from now on.
     mutating func rewind(from last: Timestamp, to now: Timestamp) {
         self.entrusted = nil
+        self.stayers.removeAll()
         if self.rests > now { self.rests = now + max(.zero, self.rests - last) }
     }
 }

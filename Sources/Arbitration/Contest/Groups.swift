@@ -60,8 +60,11 @@ struct Groups: Sendable {
         }
     }
 
-    /// Opens an episode of a group with its first hit, if none is open. Returns the epoch of the one that is.
-    mutating func open(_ group: Int, _ first: HeldHit, generation: UInt64, _ epochs: inout Epochs) -> UInt64 {
+    /// Opens an episode of a group with its first hit, if none is open for it. Returns the epoch of the one that is.
+    mutating func open(
+        _ group: Int, _ first: HeldHit, of app: AppEntry, generation: UInt64, _ epochs: inout Epochs, _ apps: Apps
+    ) -> UInt64 {
+        if self.states[group].isOver(for: app, at: first.hit.time, apps) { self.close(group, apps) }
         if let open = self.states[group].episode?.epoch { return open }
         let epoch = epochs.next()
         self.states[group].open(epoch, generation: generation, at: first.hit.time, arrival: first.arrival)
@@ -71,17 +74,27 @@ struct Groups: Sendable {
 
     /// Whether a condition has been true since, so that the episode of a group goes on.
     mutating func prolong(_ group: Int, _ lastTrue: Arbiter.LastTrue, _ detectors: Detectors) -> Bool {
-        guard let episode = self.states[group].episode else { return false }
-        for candidate in episode.candidates {
-            for held in candidate.hits where detectors.isRegistered(held) {
-                if let time = lastTrue(held.hit.detector) { self.states[group].sawTrue(at: time) }
+        guard let before = self.states[group].episode?.ends,
+            let indices = self.states[group].episode?.candidates.indices
+        else { return false }
+        for index in indices {
+            // The episode changes meanwhile: for a second one all candidates would be copied.
+            let hits = self.states[group].episode?.candidates[index].hits ?? []
+            for held in hits where detectors.isRegistered(held) {
+                if let time = lastTrue(held.hit.detector) { self.states[group].sawTrue(at: time, of: index) }
             }
         }
-        return self.states[group].episode.map { $0.ends > episode.ends } ?? false
+        return self.states[group].episode.map { $0.ends > before } ?? false
+    }
+
+    /// Ends the episode of a group, whose time is up.
+    mutating func end(_ group: Int, _ apps: Apps) {
+        self.states[group].noteStayers(apps)
+        self.close(group, apps)
     }
 
     /// Ends the episode of a group. While its owner is still launched for it, should that fail, the next best has it.
-    mutating func end(_ group: Int, _ apps: Apps) {
+    private mutating func close(_ group: Int, _ apps: Apps) {
         self.states[group].endEpisode(isEntrusted: self.isLaunching(group, apps))
         self.active.removeAll { $0 == group }
     }
