@@ -6,8 +6,7 @@ struct StoreDirectory: ~Copyable {
     /// How long to leave at least between two times that a file is looked over.
     private let pause: TimeSpan
     private var held: HeldDirectory?
-    /// The files that were open, and why they are not any more.
-    private var left: [String: StoreError.Code] = [:]
+    private var histories: [String: FileHistory] = [:]
 
     init(_ path: String, pause: TimeSpan) {
         self.path = path
@@ -56,19 +55,33 @@ struct StoreDirectory: ~Copyable {
 
     // MARK: The files
 
-    /// Whether this file was open before, or left.
-    func wasOpen(_ name: String) -> Bool { self.left[name] != nil }
+    private mutating func history(of name: String) -> FileHistory {
+        if let known = self.histories[name] { return known }
+        let history = FileHistory(of: self.path(of: name))
+        self.histories[name] = history
+        return history
+    }
 
-    /// Opens a file, or makes it. A broken one is set aside, and `setAside` says so.
+    /// Whether this file was open before.
+    func wasOpen(_ name: String) -> Bool { self.histories[name]?.wasOpen ?? false }
+
+    /// Opens a file, or makes it. A broken one is set aside, and `setAside` says so, also where that did not help.
     mutating func open(
         _ name: String, _ kind: StoreFile.Kind, setAside: inout String?
     ) throws(StoreError) -> StoreFile {
-        let file = try StoreFile.open(
-            self.path(of: name), kind, left: self.left[name], pause: self.pause, in: &self.held, setAside: &setAside)
-        self.left[name] = .unavailable
+        let history = self.history(of: name)
+        let file = try StoreFile.open(history, kind, pause: self.pause, in: &self.held, setAside: &setAside)
+        history.opened()
         return file
     }
 
-    /// Notes why a file is not open any more.
-    mutating func leave(_ name: String, _ code: StoreError.Code) { self.left[name] = code }
+    /// Notes why a file is not open any more, or could not be opened.
+    mutating func leave(_ name: String, _ code: StoreError.Code) { self.history(of: name).left(code) }
+
+    /// Sets a file aside that is open no more. Returns what to tell people.
+    mutating func setAside(_ name: String, _ reason: StoreError) throws(StoreError) -> String {
+        let told = try StoreFile.setAside(self.path(of: name), reason)
+        self.history(of: name).beginAnew()
+        return told
+    }
 }

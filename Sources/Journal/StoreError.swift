@@ -14,7 +14,7 @@ struct StoreError: Swift.Error, Equatable, Sendable, CustomStringConvertible {
         case taken
         /// The name belongs to another file now, or to none: what we have open is no use to anybody.
         case lost
-        /// What SQLite shares with others beside the file is not what it was, but the file is: to be opened anew.
+        /// What SQLite shares with others beside the file is not what it was: to be opened anew.
         case unshared
         /// Somebody wrote to the file, or must have: to be opened anew, and looked over.
         case touched

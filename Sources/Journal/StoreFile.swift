@@ -18,6 +18,7 @@ struct StoreFile: ~Copyable {
     private var unseen = DirectoryWatch.Changes()
     /// What we wrote to since the last look.
     private let written = Written()
+    private let history: FileHistory
     private var doubt: FileDoubt
     private let kind: Kind
     /// Of the tables, counted by SQLite: another number when somebody changed them.
@@ -69,26 +70,30 @@ struct StoreFile: ~Copyable {
     /// Opens a file. One that is broken is set aside, and a new one made; `setAside` says why.
     ///
     /// - Parameters:
-    ///   - left: Why we left it the last time, if we did.
+    ///   - history: Which file it is, and what is known of it.
     ///   - pause: How long to leave at least between two times that it is looked over.
     ///   - held: The directory that it is in.
     static func open(
-        _ path: String, _ kind: Kind, left: StoreError.Code?, pause: TimeSpan, in held: inout HeldDirectory?,
-        setAside: inout String?
+        _ history: FileHistory, _ kind: Kind, pause: TimeSpan, in held: inout HeldDirectory?, setAside: inout String?
     ) throws(StoreError) -> StoreFile {
-        if left == .lost, try self.isAnythingThere(path) {
-            setAside = try self.setAside(path, StoreError(.lost, "\(path) is not what was written"))
+        let path = history.path
+        if history.isLost {
+            if try self.isAnythingThere(path) {
+                setAside = try self.setAside(path, StoreError(.lost, "\(path) is not what was written"))
+            }
+            history.beginAnew()
         }
         let strikes = MappingGuard.strikes
         do throws(StoreError) {
-            return try StoreFile(path, kind, left, pause, &held)
+            return try StoreFile(history, kind, pause, &held)
         } catch {
             // What was read then is not what is there.
             guard MappingGuard.strikes == strikes else { throw StoreError(.unshared, "\(path)-shm was cut short") }
             // What refuses a statement of ours, and nobody else has had open since, is not what we wrote.
             guard error.code == .broken || error.code == .touched else { throw error }
             setAside = try self.setAside(path, error)
-            return try StoreFile(path, kind, nil, pause, &held)
+            history.beginAnew()
+            return try StoreFile(history, kind, pause, &held)
         }
     }
 
@@ -135,9 +140,14 @@ struct StoreFile: ~Copyable {
     }
 
     private init(
-        _ path: String, _ kind: Kind, _ left: StoreError.Code?, _ pause: TimeSpan, _ held: inout HeldDirectory?
+        _ history: FileHistory, _ kind: Kind, _ pause: TimeSpan, _ held: inout HeldDirectory?
     ) throws(StoreError) {
+        let path = history.path
         let before = try Self.prepare(path)
+        // What is left of it begins as it did, so that the mark says nothing of this.
+        if let before, before > 0, before < history.beside ?? 0 {
+            throw StoreError(.broken, "\(path)-wal was cut short")
+        }
         let name = String(path.split(separator: "/").last ?? "")
         let names = Self.suffixes.map { name + $0 }
         // Whoever closes one of them from here on is somebody else, and may have written to it while we look it over and write
@@ -149,26 +159,40 @@ struct StoreFile: ~Copyable {
         database.leaveAllInPlace(true)
         try Self.configure(database, path, kind)
         let tableVersion = try Self.migrate(database, path, kind)
+        let paths = Self.suffixes.map { path + $0 }
+        var known: [FileStatus] = []
+        for (index, path) in paths.enumerated() {
+            guard let status = try FileStatus.find(path) else {
+                throw StoreError(index < 2 ? .lost : .unshared, "\(path) is gone")
+            }
+            known.append(status)
+        }
+        let shared = SharedFile(path: paths[2], status: known[2])
         let mark = try database.number("SELECT whole FROM mark")
         // Behind a checkpoint `-wal` is empty until the mark is in it; a whole one has the mark that came first, and then a
-        // checkpoint was broken off.
-        let isEmpty = left != .emptied && before.map { $0 < Self.smallestWAL } ?? false
+        // checkpoint was broken off. One that we committed something to is empty only where somebody else emptied it.
+        let isEmpty: Bool
+        if let beside = history.beside {
+            isEmpty = beside == 0
+        } else {
+            isEmpty = before.map { $0 <= Self.smallestWAL } ?? false
+        }
         var isWhole = mark == 1 || (mark == 0 && isEmpty)
-        if mark == 0, !isEmpty { isWhole = try Self.isCheckpointBrokenOff(database) }
+        if mark == 0, !isEmpty { isWhole = try Self.isCheckpointBrokenOff(database, shared, history) }
         guard isWhole else {
             throw StoreError(.broken, "\(path) lacks what was written last: \(path)-wal is not what it was")
         }
         try kind.check(database)
-        if mark == 0 { try Self.setMark(1, in: database) }
+        if mark == 0 { try Self.setMark(1, in: database, history) }
+        // Where the disk refuses that, each try to open the file would add a mark.
+        if let beside = Self.size(paths[1]), beside > Self.mostBeside {
+            _ = try Self.putInPlace(database, shared, history)
+        }
         // Tables that stood beside alone would be no tables without it; and from now on the file is to know when what stands
         // beside it is lost.
-        try Self.checkpoint(database)
-        var known: [FileStatus] = []
-        let paths = Self.suffixes.map { path + $0 }
-        for path in paths {
-            guard let status = try FileStatus.find(path) else { throw StoreError(.lost, "\(path) is gone") }
-            known.append(status)
-        }
+        try Self.checkpoint(database, shared, history)
+        for index in 0..<2 { known[index] = try FileStatus.check(paths[index], known[index]) }
+        known[2] = try shared.check(for: database)
         self.known = known
         self.paths = paths
         self.names = names
@@ -177,6 +201,7 @@ struct StoreFile: ~Copyable {
         self.tableVersion = tableVersion
         self.nextCheckpoint = Self.roomBeside(path)
         self.path = path
+        self.history = history
         self.database = database
     }
 
@@ -184,11 +209,19 @@ struct StoreFile: ~Copyable {
     private static let smallestWAL: Int64 = 32 + 24 + 4_096
 
     /// Whether there is something in `-wal` that SQLite believes. It is put in its place then, so that `-wal` is empty.
-    private static func isCheckpointBrokenOff(_ database: borrowing Database) throws(StoreError) -> Bool {
+    private static func isCheckpointBrokenOff(
+        _ database: borrowing Database, _ shared: SharedFile, _ history: FileHistory
+    ) throws(StoreError) -> Bool {
         let statement = try database.prepare("PRAGMA wal_checkpoint(FULL)")
-        guard try statement.step(), statement.number(1) > 0 else { return false }
+        guard try statement.step() else { return false }
+        let frames = statement.number(1)
         statement.reset()
-        _ = try self.putInPlace(database)
+        // SQLite counts nothing while somebody else does this.
+        guard frames >= 0 else {
+            throw StoreError(.unavailable, "\(history.path): another program puts in its place what stands beside")
+        }
+        guard frames > 0 else { return false }
+        _ = try self.putInPlace(database, shared, history)
         return true
     }
 
@@ -248,14 +281,19 @@ struct StoreFile: ~Copyable {
     borrowing func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
         self.written.isBeside = true
         let result = try self.database.transaction { () throws(StoreError) in
+            // Nobody else puts in its place what stands beside from here on.
+            try self.checkNames()
             let result = try body()
             // Before it is committed: while nobody can tell whose the name is, nothing is, and nothing comes twice later.
             try self.checkNames()
             try self.checkShared()
             return result
         }
+        self.history.committed()
         do throws(StoreError) {
             try self.checkNames()
+            // Others need not find what was committed with one that is theirs no more.
+            try self.shared.checkName()
         } catch {
             // What became invisible in this very moment is committed; the next look tells.
             guard error.code == .unavailable else { throw error }
@@ -264,10 +302,10 @@ struct StoreFile: ~Copyable {
         return result
     }
 
-    /// Looks whether what we write to still has its names.
+    /// Looks whether what we write to still has its names, and all that we committed.
     private borrowing func checkNames() throws(StoreError) {
         let now = try FileStatus.check(self.path, self.known[0])
-        try FileStatus.check(self.paths[1], self.known[1])
+        try self.history.check(FileStatus.check(self.paths[1], self.known[1]).size)
         // Nothing but a checkpoint makes the file shorter, and that was none. What was committed to it is not counted.
         guard now.size >= self.known[0].size || self.written.isFile else {
             throw StoreError(.touched, "\(self.path) was cut short")
@@ -281,55 +319,34 @@ struct StoreFile: ~Copyable {
     mutating func check(_ changes: DirectoryWatch.Changes) throws(StoreError) {
         self.unseen.merge(changes)
         let (wroteFile, wroteBeside) = (self.written.isFile, self.written.isBeside)
-        var wroteShared = self.written.isShared
         var found = self.known
-        var isEmptied = false
-        var isShorter = false
-        for index in self.paths.indices {
-            let path = self.paths[index]
-            do throws(StoreError) {
-                let now = try FileStatus.check(path, self.known[index])
-                // We cut them short, too, in a checkpoint; but not what is shared.
-                if now.size < self.known[index].size, index == 2 || !wroteFile {
-                    guard index < 2 else { throw StoreError(.unshared, "\(path) was cut short") }
-                    // Others empty it when they put what stands there in its place, and never cut it short.
-                    guard index == 0 || now.size == 0 else { throw StoreError(.lost, "\(path) was cut short") }
-                    isEmptied = isEmptied || index == 1
-                    isShorter = true
-                }
-                if index == 2, now.size > self.known[index].size { wroteShared = true }
-                found[index] = now
-            } catch {
-                // Nobody needs the shared one but for as long as it is open.
-                throw index < 2 || error.code == .unavailable ? error : StoreError(.unshared, error.description)
-            }
-        }
+        found[0] = try FileStatus.check(self.path, self.known[0])
+        found[1] = try FileStatus.check(self.paths[1], self.known[1])
+        try self.history.check(found[1].size)
+        found[2] = try self.shared.check(for: self.database)
+        // We cut the file short, too, in a checkpoint.
+        let isShorter = found[0].size < self.known[0].size && !wroteFile
+        let wroteShared = self.written.isShared || found[2].size > self.known[2].size
         let changes = self.unseen
         (self.known, self.unseen) = (found, DirectoryWatch.Changes())
         (self.written.isFile, self.written.isBeside, self.written.isShared) = (false, false, false)
         if wroteFile || wroteBeside { self.doubt.wrote() }
-        try self.checkShared()
         let isOthers =
             !changes.written.isEmpty
             && zip(self.names, [wroteFile, wroteBeside, wroteShared]).contains { name, isOurs in
                 changes.written.contains(name) && !isOurs
             }
-        guard !isShorter, !isOthers else {
-            throw StoreError(isEmptied ? .emptied : .touched, "somebody wrote to \(self.path)")
-        }
+        guard !isShorter, !isOthers else { throw StoreError(.touched, "somebody wrote to \(self.path)") }
         // Locks stand in what is shared, so that all who read have that open to write.
         let isClosed = self.names[..<2].contains { changes.closed.contains($0) }
         if isClosed || changes.isIncomplete { self.doubt.othersClosed() }
         try self.lookOver()
     }
 
-    /// Looks whether what was read until now is what is there. SQLite waits for ten seconds in a commit that finds it otherwise.
-    borrowing func checkShared() throws(StoreError) {
-        let shared = try FileStatus.find(self.paths[2])
-        guard !self.database.isStruck, let shared, shared.size >= self.known[2].size else {
-            throw StoreError(.unshared, "\(self.path)-shm was cut short")
-        }
-    }
+    private var shared: SharedFile { SharedFile(path: self.paths[2], status: self.known[2]) }
+
+    /// Looks whether what was read until now is what is there.
+    borrowing func checkShared() throws(StoreError) { try self.shared.check(for: self.database) }
 
     /// When to look again, even if nothing happens.
     var deadline: Int64? { self.doubt.deadline }
@@ -356,7 +373,7 @@ struct StoreFile: ~Copyable {
 
     /// Puts all in its place, and has nothing stand beside when this goes. Otherwise all stays as it is then.
     borrowing func putAway() {
-        guard let isInPlace = try? Self.putInPlace(self.database), isInPlace else { return }
+        guard let isInPlace = try? Self.putInPlace(self.database, self.shared, self.history), isInPlace else { return }
         self.database.leaveAllInPlace(false)
     }
 
@@ -395,8 +412,16 @@ struct StoreFile: ~Copyable {
     // MARK: Checkpoints
 
     /// Not behind a strike: SQLite would write over what it believes to be in its place.
-    private static func setMark(_ mark: Int, in database: borrowing Database) throws(StoreError) {
-        try database.transaction { () throws(StoreError) in try database.execute("UPDATE mark SET whole = \(mark)") }
+    private static func setMark(
+        _ mark: Int, in database: borrowing Database, _ history: FileHistory
+    ) throws(StoreError) {
+        try database.transaction { () throws(StoreError) in
+            try history.checkBeside()
+            try database.execute("UPDATE mark SET whole = \(mark)")
+        }
+        history.committed()
+        // A checkpoint would put in the file what stands where somebody emptied it.
+        guard database.hasWALHeader else { throw StoreError(.emptied, "\(history.path)-wal was emptied") }
     }
 
     /// Writes something that changes nothing, to see whether that is possible.
@@ -408,7 +433,7 @@ struct StoreFile: ~Copyable {
     @discardableResult
     mutating func checkpoint() throws(StoreError) -> Bool {
         (self.written.isFile, self.written.isBeside) = (true, true)
-        let isWhole = try Self.checkpoint(self.database)
+        let isWhole = try Self.checkpoint(self.database, self.shared, self.history)
         self.nextCheckpoint = (Self.size(self.path + "-wal") ?? 0) + Self.roomBeside(self.path)
         return isWhole
     }
@@ -416,40 +441,46 @@ struct StoreFile: ~Copyable {
     /// Does so where nothing more is to be written before, not even the mark: on a disk that has no room left, for one.
     mutating func makeRoom() throws(StoreError) -> Bool {
         (self.written.isFile, self.written.isBeside) = (true, true)
-        guard try Self.putInPlace(self.database) else { return false }
+        guard try Self.putInPlace(self.database, self.shared, self.history) else { return false }
         return try self.checkpoint()
     }
 
     /// Puts all in its place; false when somebody who reads keeps SQLite from that, which is no failure to it.
     ///
     /// What stands beside is thrown away in a second step: SQLite reads in what is shared which pages there are, and leaves those
-    /// out that it does not find there because somebody cut it short.
-    private static func putInPlace(_ database: borrowing Database) throws(StoreError) -> Bool {
+    /// out that it does not find there because somebody cut it short, or put another one in its place.
+    private static func putInPlace(
+        _ database: borrowing Database, _ shared: SharedFile, _ history: FileHistory
+    ) throws(StoreError) -> Bool {
+        try history.checkBeside()
         for step in ["FULL", "TRUNCATE"] {
             guard try database.number("PRAGMA wal_checkpoint(\(step))") == 0 else { return false }
-            guard !database.isStruck else { throw StoreError(.unshared, "what is shared with others was cut short") }
+            try shared.check(for: database)
+            history.isInPlace()
         }
         return true
     }
 
     @discardableResult
-    private static func checkpoint(_ database: borrowing Database) throws(StoreError) -> Bool {
+    private static func checkpoint(
+        _ database: borrowing Database, _ shared: SharedFile, _ history: FileHistory
+    ) throws(StoreError) -> Bool {
         let mode = try database.number("PRAGMA synchronous") ?? 1
         defer { try? database.execute("PRAGMA synchronous = \(mode)") }
         let isWhole: Bool
         do {
             // A checkpoint has all of `-wal` on the disk before it writes to the file, so this need not be there by itself.
             try database.execute("PRAGMA synchronous = OFF")
-            try self.setMark(0, in: database)
+            try self.setMark(0, in: database, history)
             try database.execute("PRAGMA synchronous = FULL")
-            isWhole = try self.putInPlace(database)
+            isWhole = try self.putInPlace(database, shared, history)
         } catch {
             try? database.execute("PRAGMA synchronous = FULL")
-            try? self.setMark(1, in: database)
+            try? self.setMark(1, in: database, history)
             throw error
         }
         // Should the power fail, what comes behind it may be lost, but the file is not to look as if all of it were.
-        try self.setMark(1, in: database)
+        try self.setMark(1, in: database, history)
         return isWhole
     }
 

@@ -389,8 +389,7 @@ final class StoreWriter {
         if self.journal != nil { self.failures.mend(error) }
         self.journal = nil
         do throws(StoreError) {
-            try self.news.append(
-                .told(.setAside(StoreFile.setAside(self.directory.path(of: Self.journalName), error))))
+            try self.news.append(.told(.setAside(self.directory.setAside(Self.journalName, error))))
             return true
         } catch {
             self.failures.journalStays(error)
@@ -451,12 +450,13 @@ final class StoreWriter {
         // What was broken before we had it open is no failure of the disk now.
         let wasOpen = self.directory.wasOpen(name)
         var setAside: String?
-        let file = try self.directory.open(name, kind, setAside: &setAside)
-        if let setAside {
-            self.news.append(.told(.setAside(setAside)))
-            if wasOpen { self.failures.mend(StoreError(.broken, setAside)) }
+        defer {
+            if let setAside {
+                self.news.append(.told(.setAside(setAside)))
+                if wasOpen { self.failures.mend(StoreError(.broken, setAside)) }
+            }
         }
-        return file
+        return try self.directory.open(name, kind, setAside: &setAside)
     }
 
     /// Takes our directory. A broker that starts waits for one that ends.

@@ -163,6 +163,43 @@ import Testing
         #expect(!place.has("journal.db.broken"))
     }
 
+    /// The power failed behind a checkpoint: `-wal` is as long as the mark alone, which did not come to the disk.
+    @Test func theMarkMayNotHaveComeToTheDisk() throws {
+        let (place, keeper, _) = try self.crashed { place in
+            let beside = try place.bytes("state.db-wal")
+            try #require(beside.count == 32 + 24 + 4_096)
+            try place.write(beside.prefix(32) + Data(repeating: 0, count: beside.count - 32), to: "state.db-wal")
+        }
+        _ = try keeper.epochs()
+        #expect(!place.has("state.db.broken"))
+    }
+
+    /// While another program puts in its place what stands beside, nobody can say that nothing does.
+    @Test func anotherMayBeAtTheCheckpoint() throws {
+        var holder: BackgroundProgram?
+        let (place, keeper, _) = try self.crashed { place in
+            try place.python(
+                "c.execute('UPDATE mark SET whole = 0');c.commit();import os;os._exit(0)", on: "state.db")
+            // With the lock that SQLite has for that, beside a file that it reads.
+            let script = """
+                import fcntl, os, signal, sqlite3, sys
+                c = sqlite3.connect(sys.argv[1])
+                c.execute('SELECT * FROM mark').fetchall()
+                fcntl.lockf(os.open(sys.argv[1] + '-shm', os.O_RDWR), fcntl.LOCK_EX, 1, 121)
+                print('held')
+                signal.pause()
+                """
+            holder = try BackgroundProgram(tool: ["python3", "-uc", script, place.file("state.db")])
+            _ = try holder?.waitForLine { $0 == "held" }
+        }
+        try keeper.until("it is said") {
+            keeper.news.contains { $0.hasPrefix("failed") && $0.contains("another program") }
+        }
+        _ = try holder?.terminate()
+        try keeper.until("all is well") { keeper.store.health == .ok }
+        #expect(!place.has("state.db.broken"))
+    }
+
     @Test func whatStandsBesideIsNotWhatItWas() throws {
         let (place, keeper, _) = try self.crashed { place in
             var data = try place.bytes("journal.db-wal")

@@ -117,8 +117,8 @@ import Testing
         let kind = StoreFile.Kind(applicationID: 7, migrations: steps, isDurable: false)
         var held: HeldDirectory?
         var setAside: String?
-        var file = try StoreFile.open(
-            place.file("a.db"), kind, left: nil, pause: .zero, in: &held, setAside: &setAside)
+        let history = FileHistory(of: place.file("a.db"))
+        var file = try StoreFile.open(history, kind, pause: .zero, in: &held, setAside: &setAside)
         var changes = DirectoryWatch.Changes()
         changes.closed = ["a.db"]
         try file.check(changes)

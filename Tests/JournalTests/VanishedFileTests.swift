@@ -1,6 +1,6 @@
 import Arbitration
 import Foundation
-import Journal
+@testable import Journal
 import Motion
 import TestSupport
 import Testing
@@ -100,6 +100,128 @@ import Testing
         }
         try self.check(place, keeper, end)
     }
+
+    /// What stood in `-wal` is missed, whatever becomes of what is shared at the same time.
+    @Test(arguments: ["state.db", "journal.db"], [["-wal", "-shm"], ["-shm", "-wal"]])
+    func whatStandsBesideIsMissedWithWhatIsShared(_ name: String, _ suffixes: [String]) throws {
+        let place = try Directory()
+        let (keeper, end) = try self.resting(place)
+        let result = try Tool.run(["truncate", "-s", "0"] + suffixes.map { place.file("\(name)\($0)") })
+        try #require(result.status == 0, "\(result.stderr)")
+        try self.until("it is set aside", keeper) { place.has("\(name).broken") }
+        try self.check(place, keeper, end, most: 2)
+    }
+
+    // MARK: One file, step by step
+
+    private static let kind = StoreFile.Kind(
+        applicationID: 7, migrations: [StoreFile.firstMigration, "CREATE TABLE t (x TEXT) STRICT;"], isDurable: false)
+
+    /// Opens `a.db` of a directory; throws when it is set aside for what it is.
+    private func open(_ history: FileHistory) throws -> StoreFile {
+        var held: HeldDirectory?
+        var setAside: String?
+        let file = try StoreFile.open(history, Self.kind, pause: .zero, in: &held, setAside: &setAside)
+        if let setAside { throw Failure(setAside) }
+        return file
+    }
+
+    private func insert(_ text: String, into file: borrowing StoreFile) throws(StoreError) {
+        try file.transaction { () throws(StoreError) in
+            try file.database.execute("INSERT INTO t VALUES ('\(text)')")
+        }
+    }
+
+    /// A file with one row, which stands beside it; open no more.
+    private func written(_ place: Directory, isInPlace: Bool = false) throws -> FileHistory {
+        try #require(Tool.run(["mkdir", "-p", place.path]).status == 0)
+        let history = FileHistory(of: place.file("a.db"))
+        var file = try self.open(history)
+        try self.insert("x", into: file)
+        if isInPlace { try file.checkpoint() }
+        return history
+    }
+
+    /// Has another program remove what is shared and read, which makes another one.
+    private func replaceShared(_ place: Directory) throws {
+        try place.python("import os;os.unlink(sys.argv[1]+'-shm');c.execute('SELECT * FROM t').fetchall()", on: "a.db")
+        try #require(place.has("a.db-shm"))
+    }
+
+    /// For whatever reason it is opened anew.
+    @Test(arguments: [0, 6_000]) func whatIsCutWhileItIsNotOpenIsMissed(_ size: Int) throws {
+        let place = try Directory()
+        let history = try self.written(place)
+        try #require(place.size("a.db-wal") > 6_000)
+        history.left(.unshared)
+        try #require(Tool.run(["truncate", "-s", "\(size)", place.file("a.db-wal")]).status == 0)
+        #expect(throws: Failure.self) { _ = try self.open(history) }
+        #expect(place.has("a.db.broken"))
+        let file = try self.open(history)
+        let rows = try file.database.number("SELECT count(*) FROM t")
+        #expect(rows == 0)
+    }
+
+    /// What we emptied ourselves lacks nothing, though the mark did not come to the disk.
+    @Test func whatWeEmptiedIsWhole() throws {
+        let place = try Directory()
+        let history = try self.written(place, isInPlace: true)
+        let empty = """
+            c.execute('UPDATE mark SET whole = 0'); c.commit(); c.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
+            import os; os._exit(0)
+            """
+        try place.python(empty, on: "a.db")
+        try #require(place.size("a.db-wal") == 0)
+        history.isInPlace()
+        history.left(.unshared)
+        let file = try self.open(history)
+        let rows = try file.database.number("SELECT count(*) FROM t")
+        #expect(rows == 1)
+    }
+
+    /// What is lost stays so until it is out of the way, and no longer.
+    @Test func whatIsLostStaysLost() throws {
+        let history = FileHistory(of: "a.db")
+        history.left(.lost)
+        for code in [StoreError.Code.unshared, .touched, .emptied, .broken] { history.left(code) }
+        #expect(history.isLost)
+        history.beginAnew()
+        #expect(!history.isLost)
+    }
+
+    /// Who goes on with another one would write over what is committed with ours.
+    @Test func whatIsSharedIsAnotherOneBeforeACommit() throws {
+        let place = try Directory()
+        let history = try self.written(place)
+        let file = try self.open(history)
+        var isReplaced = false
+        var code: StoreError.Code?
+        do throws(StoreError) {
+            try file.transaction { () throws(StoreError) in
+                try file.database.execute("INSERT INTO t VALUES ('y')")
+                isReplaced = (try? self.replaceShared(place)) != nil
+            }
+        } catch {
+            code = error.code
+        }
+        #expect(isReplaced && code == .unshared)
+        #expect(try place.sql("a.db", "SELECT x FROM t") == "x\n")
+    }
+
+    @Test func whatIsSharedIsAnotherOneInACheckpoint() throws {
+        let place = try Directory()
+        let history = try self.written(place)
+        var file = try self.open(history)
+        try self.insert("y", into: file)
+        let beside = try place.size("a.db-wal")
+        try self.replaceShared(place)
+        var code: StoreError.Code?
+        do throws(StoreError) { _ = try file.makeRoom() } catch { code = error.code }
+        #expect(code == .unshared)
+        #expect(try place.size("a.db-wal") == beside)
+    }
+
+    // MARK: At work
 
     /// Rows go on meanwhile: what counts as written is in the file that has the name, or in the one that had it before.
     @Test(arguments: ["", "-wal", "-shm"], Strike.allCases)
