@@ -15,7 +15,8 @@ struct ClipTable: ~Copyable {
     /// Clips may have this part of the journal's room.
     private static let share: Int64 = 4
 
-    static func make(in database: borrowing Database) throws(StoreError) {
+    /// Makes the tables, in a transaction of whoever calls; `nil` when something else has their names.
+    static func make(in database: borrowing Database, _ limits: StoreLimits) throws(StoreError) -> ClipTable? {
         try database.execute(
             """
             CREATE TABLE IF NOT EXISTS clip (
@@ -26,6 +27,9 @@ struct ClipTable: ~Copyable {
                 app TEXT NOT NULL, user INTEGER NOT NULL, detector TEXT NOT NULL, preset TEXT NOT NULL,
                 options TEXT NOT NULL, peak REAL NOT NULL, threshold REAL, near INTEGER NOT NULL) STRICT;
             """)
+        guard try Self.isIn(database) else { return nil }
+        try database.execute(Self.index)
+        return try ClipTable(in: database, limits)
     }
 
     /// To count what clips take is to look for the moments of each.
@@ -37,9 +41,10 @@ struct ClipTable: ~Copyable {
     }
 
     /// `nil` when there are none.
-    static func find(in database: borrowing Database, _ limits: StoreLimits) throws(StoreError) -> ClipTable? {
-        guard try Self.isIn(database) else { return nil }
-        return try ClipTable(in: database, limits)
+    static func find(in file: borrowing StoreFile, _ limits: StoreLimits) throws(StoreError) -> ClipTable? {
+        guard try Self.isIn(file.database) else { return nil }
+        try file.transaction { () throws(StoreError) in try file.database.execute(Self.index) }
+        return try ClipTable(in: file.database, limits)
     }
 
     private init(in database: borrowing Database, _ limits: StoreLimits) throws(StoreError) {
@@ -51,7 +56,6 @@ struct ClipTable: ~Copyable {
             INSERT INTO moment (clip, wall, time, app, user, detector, preset, options, peak, threshold, near) \
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """)
-        try database.execute(Self.index)
         let size = try database.prepare(RoomTable.clips.row)
         let bytes = try RoomTable.clips.bytes(in: database)
         self.limits = limits
@@ -119,37 +123,40 @@ struct ClipTable: ~Copyable {
 
     // MARK: Bounds
 
-    private static let orphans = "DELETE FROM moment WHERE clip NOT IN (SELECT id FROM clip)"
+    /// Removes the moments of clips that are gone.
+    static let sweep = "DELETE FROM moment WHERE clip NOT IN (SELECT id FROM clip)"
 
-    /// Some clips were removed: their moments go, too.
+    /// Some clips were removed.
     mutating func someAreGone(from database: borrowing Database) throws(StoreError) {
-        try database.execute(Self.orphans)
         self.bytes = try RoomTable.clips.bytes(in: database)
     }
 
     /// Removes the oldest of whoever has most when there is too much: an app that moves all the time pushes out its own.
-    mutating func makeRoom(in database: borrowing Database) throws(StoreError) {
+    mutating func makeRoom(in file: borrowing StoreFile) throws(StoreError) {
         let most = self.limits.journalBytes / Self.share
         while self.bytes > most {
             let part = Double(self.bytes - (most - most / 8)) / Double(self.bytes)
-            guard try RoomTable.remove(part, of: [.clips], from: database) else { break }
-            try self.someAreGone(from: database)
+            guard try RoomTable.remove(part, of: [.clips], from: file) else { break }
+            try self.someAreGone(from: file.database)
         }
     }
 
     /// Removes what is too old at `wall`.
-    mutating func removeOld(before wall: Int64, from database: borrowing Database) throws(StoreError) {
+    mutating func removeOld(before wall: Int64, from file: borrowing StoreFile) throws(StoreError) {
         let cut = wall.subtractingReportingOverflow(self.limits.journalAge.microseconds)
         guard !cut.overflow else { return }
-        let old = try database.number("SELECT count(*) FROM clip WHERE wall < \(cut.partialValue)") ?? 0
+        let old = try file.database.number("SELECT count(*) FROM clip WHERE wall < \(cut.partialValue)") ?? 0
         guard old > 0 else { return }
-        try database.execute("DELETE FROM clip WHERE wall < \(cut.partialValue)")
-        try self.someAreGone(from: database)
+        try file.transaction { () throws(StoreError) in
+            try file.database.execute("DELETE FROM clip WHERE wall < \(cut.partialValue); \(Self.sweep)")
+        }
+        try self.someAreGone(from: file.database)
     }
 
-    /// Forgets the clips of these users; `nil`: of all.
+    /// Forgets the clips of these users, in a transaction of whoever calls; `nil`: of all.
     mutating func forget(_ users: [UInt32?], in database: borrowing Database) throws(StoreError) {
         for user in users { try database.execute("DELETE FROM clip" + (user.map { " WHERE user = \($0)" } ?? "")) }
+        try database.execute(Self.sweep)
         try self.someAreGone(from: database)
     }
 }

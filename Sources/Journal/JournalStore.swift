@@ -101,7 +101,7 @@ struct JournalStore: ~Copyable {
     init(
         _ file: consuming StoreFile, _ limits: StoreLimits, _ run: StoreRun
     ) throws(StoreError) {
-        let number = try Self.number(of: run, in: file.database)
+        let number = try Self.number(of: run, in: file)
         let verdicts = try RowInsert(
             "verdict",
             [
@@ -126,9 +126,9 @@ struct JournalStore: ~Copyable {
             "UPDATE verdict SET reason = ?4, delivered = ?5, ended = ?6 WHERE \(newest) AND reason IN (\(open))")
         let fail = try file.database.prepare(
             "UPDATE verdict SET failures = failures + 1, failure = ?4 WHERE \(newest)")
-        try Self.removeOld(limits.journalAge, before: run.started, from: file.database)
-        var clips = try ClipTable.find(in: file.database, limits)
-        try clips?.removeOld(before: run.started, from: file.database)
+        try Self.removeOld(limits.journalAge, before: run.started, from: file)
+        var clips = try ClipTable.find(in: file, limits)
+        try clips?.removeOld(before: run.started, from: file)
         let pageCount = try file.database.prepare("PRAGMA page_count")
         let pageSize = try file.database.number("PRAGMA page_size") ?? 4_096
         self.limits = limits
@@ -145,20 +145,23 @@ struct JournalStore: ~Copyable {
     }
 
     /// The number of our run, which may have had this file open before.
-    private static func number(of run: StoreRun, in database: borrowing Database) throws(StoreError) -> Int64 {
-        let known = try database.prepare("SELECT id FROM run WHERE started = ? AND boot = ?")
+    private static func number(of run: StoreRun, in file: borrowing StoreFile) throws(StoreError) -> Int64 {
+        let known = try file.database.prepare("SELECT id FROM run WHERE started = ? AND boot = ?")
         try known.bind(1, run.started)
         try known.bind(2, run.boot)
         if try known.step() { return known.number(0) }
         known.reset()
-        let insert = try database.prepare("INSERT INTO run (started, boot, version) VALUES (?, ?, ?) RETURNING id")
+        let insert = try file.database.prepare(
+            "INSERT INTO run (started, boot, version) VALUES (?, ?, ?) RETURNING id")
         try insert.bind(1, run.started)
         try insert.bind(2, run.boot)
         try insert.bind(3, run.version)
-        guard try insert.step() else { throw StoreError(.broken, "a run has no number") }
-        let number = insert.number(0)
-        try insert.run()
-        return number
+        return try file.transaction { () throws(StoreError) in
+            guard try insert.step() else { throw StoreError(.broken, "a run has no number") }
+            let number = insert.number(0)
+            try insert.run()
+            return number
+        }
     }
 
     // MARK: In
@@ -213,12 +216,11 @@ struct JournalStore: ~Copyable {
         let run = self.run
         try self.file.transaction { () throws(StoreError) in
             if self.clips == nil {
-                try ClipTable.make(in: self.file.database)
-                self.clips = try ClipTable.find(in: self.file.database, self.limits)
+                self.clips = try ClipTable.make(in: self.file.database, self.limits)
             }
             for clip in clips { try self.clips?.insert(clip, run: run) }
         }
-        try self.clips?.makeRoom(in: self.file.database)
+        try self.clips?.makeRoom(in: self.file)
         self.sinceTrim += clips.count
     }
 
@@ -391,8 +393,8 @@ struct JournalStore: ~Copyable {
         let isFull = try self.pages() > self.mostPages
         if self.sinceTrim >= Self.trimEvery || isFull {
             self.sinceTrim = 0
-            try Self.removeOld(self.limits.journalAge, before: wall, from: self.file.database)
-            try self.clips?.removeOld(before: wall, from: self.file.database)
+            try Self.removeOld(self.limits.journalAge, before: wall, from: self.file)
+            try self.clips?.removeOld(before: wall, from: self.file)
             try self.removeExcessChanges()
             try self.removeExcess()
         }
@@ -404,19 +406,22 @@ struct JournalStore: ~Copyable {
     /// Removes what is too old at `wall`, but for the newest row of each table: others go by its number, and without it SQLite
     /// begins again at 1.
     private static func removeOld(
-        _ age: TimeSpan, before wall: Int64, from database: borrowing Database
+        _ age: TimeSpan, before wall: Int64, from file: borrowing StoreFile
     ) throws(StoreError) {
         let cut = wall.subtractingReportingOverflow(age.microseconds)
         guard !cut.overflow else { return }
         for table in ["verdict", "event", "change"] {
             // The oldest stand first, so that nothing is read but what goes, and what was written while the clock was ahead: that
             // says nothing of what stands behind it, and stays until its time has come, for it may be now that the clock is wrong.
-            try database.execute(
-                """
-                DELETE FROM \(table) WHERE wall < \(cut.partialValue) AND id < coalesce(
-                    (SELECT id FROM \(table) WHERE wall BETWEEN \(cut.partialValue) AND \(wall) ORDER BY id LIMIT 1),
-                    (SELECT max(id) FROM \(table)))
-                """)
+            try file.transaction { () throws(StoreError) in
+                try file.database.execute(
+                    """
+                    DELETE FROM \(table) WHERE wall < \(cut.partialValue) AND id < coalesce(
+                        (SELECT id FROM \(table) WHERE wall BETWEEN \(cut.partialValue) AND \(wall)
+                            ORDER BY id LIMIT 1),
+                        (SELECT max(id) FROM \(table)))
+                    """)
+            }
         }
     }
 
@@ -439,17 +444,22 @@ struct JournalStore: ~Copyable {
             guard used > wanted else { break }
             // Pages are given back only when all that stands in them is gone, so that it may take several goes.
             let part = max(Double(used - wanted) / Double(used), 1 / 32)
-            guard try RoomTable.remove(part, of: tables, from: self.file.database) else { break }
+            guard try RoomTable.remove(part, of: tables, from: self.file) else { break }
             try self.clips?.someAreGone(from: self.file.database)
         }
-        try self.file.database.execute(
-            """
-            DELETE FROM policy WHERE run < coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run));
-            DELETE FROM run WHERE id < min(
-                coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run)),
-                coalesce((SELECT run FROM change ORDER BY id LIMIT 1), \(self.run)));
-            """)
-        if try self.pages() > most { try self.file.database.execute("PRAGMA incremental_vacuum") }
+        try self.file.transaction { () throws(StoreError) in
+            try self.file.database.execute(
+                """
+                DELETE FROM policy WHERE run < coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run));
+                DELETE FROM run WHERE id < min(
+                    coalesce((SELECT run FROM verdict ORDER BY id LIMIT 1), \(self.run)),
+                    coalesce((SELECT run FROM change ORDER BY id LIMIT 1), \(self.run)));
+                """)
+        }
+        guard try self.pages() > most else { return }
+        try self.file.transaction { () throws(StoreError) in
+            try self.file.database.execute("PRAGMA incremental_vacuum")
+        }
     }
 
     /// Removes the oldest changes of whoever has most when there are too many: whoever is restless takes no room from what was
@@ -459,7 +469,7 @@ struct JournalStore: ~Copyable {
         let bytes = try RoomTable.changes.bytes(in: self.file.database)
         guard bytes > most else { return }
         let part = Double(bytes - (most - most / 8)) / Double(bytes)
-        _ = try RoomTable.remove(part, of: [.changes], from: self.file.database)
+        _ = try RoomTable.remove(part, of: [.changes], from: self.file)
     }
 
     /// Changes may have this part of the room.

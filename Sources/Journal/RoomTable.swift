@@ -9,12 +9,17 @@ struct RoomTable: Sendable {
     private let taken: String
     /// Its newest row stays, so that no number comes again.
     private let keepsNewest: Bool
+    /// Removes what belonged to rows that are gone, if anything does.
+    private let sweep: String?
 
-    private init(_ name: String, _ columns: [String], bytes: String = "bytes", keepsNewest: Bool = true) {
+    private init(
+        _ name: String, _ columns: [String], bytes: String = "bytes", keepsNewest: Bool = true, sweep: String? = nil
+    ) {
         self.name = name
         self.columns = columns
         self.taken = "min(max(\(bytes), \(Self.leastRow)), \(Self.mostRow))"
         self.keepsNewest = keepsNewest
+        self.sweep = sweep
     }
 
     static let verdicts = RoomTable("verdict", ["app", "user"])
@@ -30,7 +35,7 @@ struct RoomTable: Sendable {
             \(leastRow) + length(CAST(app || sensor || channels AS BLOB)) + length(motion) \
             + (SELECT coalesce(sum(\(leastRow) + length(CAST(app || detector || preset || options AS BLOB))), 0) \
             FROM moment WHERE moment.clip = clip.id)
-            """, keepsNewest: false)
+            """, keepsNewest: false, sweep: ClipTable.sweep)
 
     /// About what a row takes besides its texts, in its table and in indexes.
     private static let leastRow = 96
@@ -92,12 +97,12 @@ struct RoomTable: Sendable {
     ///
     /// A table has as much right to room as another: who fills one pushes nothing out of one that is small.
     static func remove(
-        _ part: Double, of tables: [RoomTable], from database: borrowing Database
+        _ part: Double, of tables: [RoomTable], from file: borrowing StoreFile
     ) throws(StoreError) -> Bool {
         var held: [[JournalShares.Holder: Int]] = []
         var totals: [JournalShares.Holder: Int] = [:]
         for table in tables {
-            let bytes = try table.held(in: database)
+            let bytes = try table.held(in: file.database)
             held.append(bytes)
             totals[table.whole] = bytes.values.reduce(0, +)
         }
@@ -106,19 +111,19 @@ struct RoomTable: Sendable {
         let parts = JournalShares.cuts(totals, excess: max(1, Int(Double(all) * part)))
         for (table, bytes) in zip(tables, held) {
             guard let excess = parts[table.whole] else { continue }
-            try table.remove(JournalShares.cuts(bytes, excess: excess), from: database)
+            try table.remove(JournalShares.cuts(bytes, excess: excess), from: file)
         }
         return true
     }
 
     /// Removes the oldest rows of each until these have given up so much.
     private func remove(
-        _ cuts: [JournalShares.Holder: Int], from database: borrowing Database
+        _ cuts: [JournalShares.Holder: Int], from file: borrowing StoreFile
     ) throws(StoreError) {
-        let oldest = try database.prepare(
+        let oldest = try file.database.prepare(
             "SELECT id, \(self.taken) FROM \(self.name) WHERE \(self.own) ORDER BY id LIMIT ?3")
-        let delete = try database.prepare("DELETE FROM \(self.name) WHERE \(self.own) AND id <= ?3")
-        try database.transaction { () throws(StoreError) in
+        let delete = try file.database.prepare("DELETE FROM \(self.name) WHERE \(self.own) AND id <= ?3")
+        try file.transaction { () throws(StoreError) in
             for (holder, cut) in cuts {
                 try self.bind(holder, to: oldest)
                 // So many rows have that much in any case; to sort more of them takes memory.
@@ -133,6 +138,7 @@ struct RoomTable: Sendable {
                 try delete.bind(3, last)
                 try delete.run()
             }
+            if let sweep = self.sweep { try file.database.execute(sweep) }
         }
     }
 

@@ -304,12 +304,16 @@ import Testing
         let keeper = Keeper(place)
         try keeper.keepAndWait(verdicts(5))
         keeper.close()
-        let database = try Database(place.file("journal.db"))
+        var held: HeldDirectory?
+        var setAside: String?
+        let history = FileHistory(of: place.file("journal.db"))
+        let file = try StoreFile.open(history, JournalStore.kind, pause: .zero, in: &held, setAside: &setAside)
         var rounds = 0
         let tables: [RoomTable] = [.verdicts, .events]
-        while rounds < 10, try RoomTable.remove(1, of: tables, from: database) { rounds += 1 }
+        while rounds < 10, try RoomTable.remove(1, of: tables, from: file) { rounds += 1 }
         let (count, newest) = (
-            try database.number("SELECT count(*) FROM verdict"), try database.number("SELECT max(id) FROM verdict")
+            try file.database.number("SELECT count(*) FROM verdict"),
+            try file.database.number("SELECT max(id) FROM verdict")
         )
         #expect(rounds == 1 && count == 1 && newest == 10)
     }

@@ -221,6 +221,29 @@ import Testing
         #expect(try place.size("a.db-wal") == beside)
     }
 
+    /// The journal is tidied as it is written: what is read wrong meanwhile is not committed.
+    @Test func whatIsSharedIsAnotherOneWhileTheJournalIsTidied() throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            try keeper.keepAndWait(verdicts(5))
+            keeper.close()
+        }
+        var held: HeldDirectory?
+        var setAside: String?
+        let history = FileHistory(of: place.file("journal.db"))
+        let file = try StoreFile.open(history, JournalStore.kind, pause: .zero, in: &held, setAside: &setAside)
+        var limits = Keeper.quick
+        limits.journalBytes = 0
+        limits.journalAge = .seconds(60)
+        var store = try JournalStore(file, limits, StoreRun(started: 3_000_000, boot: "boot", version: "test"))
+        try place.remove("journal.db-shm")
+        var code: StoreError.Code?
+        do throws(StoreError) { try store.tidy(at: 1_000_000_000) } catch { code = error.code }
+        #expect(code == .unshared)
+        #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict") == "10\n")
+    }
+
     // MARK: At work
 
     /// Rows go on meanwhile: what counts as written is in the file that has the name, or in the one that had it before.
