@@ -222,9 +222,9 @@ final class StoreWriter {
         let store = StateStore(try self.open(Self.stateName, StateStore.kind))
         let reserved = try store.reservedEpochs()
         if reserved < self.epochs.end {
-            // Whatever was there is not there any more.
-            try store.extendEpochs(to: self.epochs.end)
+            // Whatever was there is not there any more. That is told first: what fails may be there at the next try.
             self.news.append(.told(.forgotten))
+            try store.extendEpochs(to: self.epochs.end)
         }
         if !self.isRestored {
             let (apps, due, tasks) = (try store.apps(), try store.due(), try store.tasks())
