@@ -13,6 +13,7 @@ extension StateStore {
 
     /// Makes the durable apps be what they are now, all of it or nothing. On the disk when it returns.
     mutating func change(_ changes: DurableChanges) throws(StoreError) {
+        try self.makeRoomBeside()
         let clear = try self.file.database.prepare("DELETE FROM detector_option WHERE app = ?")
         let delete = try self.file.database.prepare("DELETE FROM app WHERE app = ?")
         let insert = try self.file.database.prepare("INSERT OR REPLACE INTO app VALUES (?, ?, ?, ?, ?)")

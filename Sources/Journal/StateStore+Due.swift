@@ -18,6 +18,7 @@ extension StateStore {
 
     /// Makes what is due be what it is now, all of it or nothing. On the disk when it returns.
     mutating func change(_ due: DueChanges) throws(StoreError) {
+        try self.makeRoomBeside()
         let insert = try self.file.database.prepare(
             "INSERT OR REPLACE INTO due VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         let delete = try self.file.database.prepare(

@@ -14,6 +14,7 @@ extension StateStore {
 
     /// Makes the tasks be what they are now, all of it or nothing. On the disk when it returns.
     mutating func change(_ changes: TaskChanges) throws(StoreError) {
+        try self.makeRoomBeside()
         let insert = try self.file.database.prepare(
             "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
         let delete = try self.file.database.prepare("DELETE FROM task WHERE user = ? AND app = ? AND identifier = ?")

@@ -40,8 +40,9 @@ struct StateStore: ~Copyable {
     }
 
     /// Reserves so many epochs from `floor` on, or from the end of what is reserved already. On the disk when it returns.
-    borrowing func reserveEpochs(_ count: UInt64, from floor: UInt64) throws(StoreError) -> EpochBlock {
-        try self.file.transaction { () throws(StoreError) in
+    mutating func reserveEpochs(_ count: UInt64, from floor: UInt64) throws(StoreError) -> EpochBlock {
+        try self.makeRoomBeside()
+        return try self.file.transaction { () throws(StoreError) in
             let first = max(try self.reservedEpochs(), floor)
             let block = EpochBlock(first: first, end: first.addingReportingOverflow(count).partialValue)
             guard block.end > first, let end = Int64(exactly: block.end) else {
@@ -53,7 +54,8 @@ struct StateStore: ~Copyable {
     }
 
     /// Extends what is reserved, and never shortens it.
-    borrowing func extendEpochs(to end: UInt64) throws(StoreError) {
+    mutating func extendEpochs(to end: UInt64) throws(StoreError) {
+        try self.makeRoomBeside()
         try self.file.transaction { () throws(StoreError) in
             let end = Int64(clamping: max(try self.reservedEpochs(), end))
             try self.file.database.execute("UPDATE epochs SET reserved = \(end), inverse = \(~end)")
@@ -61,7 +63,16 @@ struct StateStore: ~Copyable {
     }
 
     /// Writes something that changes nothing, to see whether that is possible.
-    borrowing func probe() throws(StoreError) { try self.file.probe() }
+    mutating func probe() throws(StoreError) {
+        try self.makeRoomBeside()
+        try self.file.probe()
+    }
+
+    /// Sees to it that what is written next finds room beside the file.
+    mutating func makeRoomBeside() throws(StoreError) { try self.file.makeRoomBeside(limit: Self.mostBeside) }
+
+    /// So much may stand beside the file while another program reads, or while the disk takes nothing in its place.
+    private static let mostBeside: Int64 = 64 << 20
 
     /// Makes the file whole without what stands beside it.
     mutating func checkpoint() throws(StoreError) { try self.file.checkpoint() }

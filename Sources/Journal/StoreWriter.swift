@@ -219,7 +219,7 @@ final class StoreWriter {
     private static let journalName = "journal.db"
 
     private func openState() throws(StoreError) {
-        let store = StateStore(try self.open(Self.stateName, StateStore.kind))
+        var store = StateStore(try self.open(Self.stateName, StateStore.kind))
         let reserved = try store.reservedEpochs()
         if reserved < self.epochs.end {
             // Whatever was there is not there any more. That is told first: what fails may be there at the next try.

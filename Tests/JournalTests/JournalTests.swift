@@ -220,6 +220,40 @@ import Testing
         #expect(try place.size("journal.db") <= 1 << 20)
     }
 
+    /// The same of what outlives the broker.
+    @Test func whoReadsTheOtherFileForLongDoesNotFillTheDisk() throws {
+        let place = try Directory()
+        let keeper = Keeper(place)
+        _ = try keeper.epochs()
+        let id = AppID("org.example.Player")
+        var last: UInt64 = 0
+        func registerMore() throws {
+            let usage = String(repeating: "\(last % 10)", count: 8 << 20)
+            let binding = IdentityBinding(user: 1_000, proof: .unit)
+            last = keeper.store.set(id, to: DurableApp(id, binding, usage: usage, modes: WordSet([])))
+            // Until it was tried.
+            try keeper.until("an answer") {
+                keeper.news.contains { $0 == "committed(\(last))" || $0.hasPrefix("uncommitted") }
+            }
+        }
+        do {
+            let reader = try Database(place.file("state.db"), readOnly: true)
+            try reader.execute("BEGIN; SELECT count(*) FROM app")
+            for _ in 0..<20 where !keeper.news.contains(where: { $0.hasPrefix("failed") }) { try registerMore() }
+            try #require(keeper.news.contains { $0.contains("reading for too long") }, "\(keeper.news.last ?? "")")
+            let beside = try place.size("state.db-wal")
+            #expect(beside < 96 << 20)
+            // It is tried again and again.
+            try keeper.until("three more tries") { keeper.news.filter { $0.hasPrefix("uncommitted") }.count >= 4 }
+            #expect(try place.size("state.db-wal") == beside && keeper.store.health == .degraded)
+            try reader.execute("COMMIT")
+        }
+        try keeper.until("it goes on") {
+            keeper.news.contains("committed(\(last))") && keeper.store.health == .ok
+        }
+        #expect(try place.size("state.db-wal") < 16 << 20)
+    }
+
     /// Memory that grows with the file, once it is full, would be taken by all who have a file of that size.
     @Test(arguments: [RoomTable.verdicts, .events, .changes])
     func toMakeRoomNothingIsSortedInMemory(_ table: RoomTable) throws {
