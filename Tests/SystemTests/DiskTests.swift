@@ -17,6 +17,7 @@ extension EndToEnd {
             case full = "2"
             case sync = "3"
             case stall = "4"
+            case secondCommit = "7"
         }
 
         /// A stage whose broker has a disk that fails on command.
@@ -119,6 +120,24 @@ extension EndToEnd {
             _ = try broker.waitForLine(on: .errors) { $0.contains("the disk is well again") }
             let log = broker.errors.split(separator: "\n")
             #expect(log.filter { $0.contains("nothing can be kept on the disk") }.count == 1, "\(log)")
+        }
+
+        /// What it forgot is written again, also where the first that is written to the new file fails and is there all the same.
+        @Test func whatItForgotIsWrittenAgainWhereThatFailsAtFirst() throws {
+            let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Skips when you shake the device\n"])
+            let stage = disk.stage
+            let register =
+                "app call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv}"
+                + " ['\(Self.app)',{'durable':V('b',True)}]"
+            let answers = try stage.script("app own \(Self.app)", register)
+            #expect(answers.last?.contains("\"durable\": true") == true, "\(answers)")
+            try disk.set(.secondCommit)
+            try #require(Tool.run(["rm", "\(stage.state)/state.db"]).status == 0)
+            let broker = try #require(stage.broker)
+            _ = try broker.waitForLine(on: .errors) { $0.contains("nothing can be kept on the disk") }
+            try disk.set(.none)
+            _ = try broker.waitForLine(on: .errors) { $0.contains("the disk is well again") }
+            #expect(try stage.sql("state.db", "SELECT app FROM app") == "\(Self.app)\n")
         }
 
         /// Makes the next commits need the disk itself: reserving epochs does.

@@ -15,6 +15,8 @@
 #define DISK_FAULT_LIST '5'
 /* No directory is watched: EMFILE. */
 #define DISK_FAULT_WATCH '6'
+/* The second commit to an empty -wal, of one page as the first, is written and does not stay: EIO from fsync. */
+#define DISK_FAULT_SECOND_COMMIT '7'
 
 /* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
 #define DISK_KEPT_VARIABLE "DISK_KEPT"
