@@ -260,7 +260,7 @@ package enum CallLimits {
     /// Calls of one sender that have no answer yet.
     package static let outstanding = 128
     /// Bytes of a call: what it takes to read it keeps all others waiting.
-    package static let callBytes = 1 << 20
+    package static let callBytes = 4 << 20
     /// Bytes of calls that wait to be served, of all senders. Once they are reached, whoever has most makes room; a user counts
     /// once, however many connections he has.
     package static let waitingBytes = 4 << 20

@@ -56,13 +56,13 @@ extension BusError {
     /// The caller does not own the app id it gave.
     package static func identityMismatch(_ message: String) -> BusError { self.jostle("IdentityMismatch", message) }
 
-    /// True when the same call would be refused however often it is made. Whatever else is answered may go better later.
+    /// True when the same call would be refused however often it is made. Whatever else is answered may go better later: who has no
+    /// such method is no broker, and has its name until a broker comes.
     package var isFinal: Bool {
         switch self.name {
         case "org.jostle.Error.IdentityMismatch", "org.jostle.Error.InvalidConfiguration",
             "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.InvalidArgs",
-            "org.freedesktop.DBus.Error.NotSupported", "org.freedesktop.DBus.Error.UnknownInterface",
-            "org.freedesktop.DBus.Error.UnknownMethod":
+            "org.freedesktop.DBus.Error.NotSupported":
             true
         default: false
         }

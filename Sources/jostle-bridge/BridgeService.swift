@@ -134,7 +134,11 @@ final class BridgeService {
             self.journalGrew()
         }
         self.links.states.onSensors = { [unowned self] in self.links.down.sensors($0) }
-        self.journal.onOpen = { [unowned self] in self.journalOpened() }
+        self.journal.onOpen = { [unowned self] in
+            // It may have grown before it could be opened.
+            self.links.states.decided()
+            self.journalOpened()
+        }
         self.server.onEvent = { [unowned self] in self.heard($0) }
         self.links.states.onMessage = { [unowned self] message in
             self.courier.say(message)

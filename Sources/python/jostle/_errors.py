@@ -18,8 +18,6 @@ _FINAL = frozenset(
         "org.freedesktop.DBus.Error.AccessDenied",
         "org.freedesktop.DBus.Error.InvalidArgs",
         "org.freedesktop.DBus.Error.NotSupported",
-        "org.freedesktop.DBus.Error.UnknownInterface",
-        "org.freedesktop.DBus.Error.UnknownMethod",
     )
 )
 
