@@ -96,8 +96,11 @@ struct Database: ~Copyable {
     private static let latestFormat: UInt8 = 2
 
     /// Whether what is shared with others was cut short since the file was opened, this one's or another's of
-    /// this thread.
-    var isStruck: Bool { MappingGuard.strikes != self.strikes }
+    /// this thread; also where SQLite made it longer again, so that nothing that was missing was touched.
+    var isStruck: Bool {
+        // SAFETY: the handle is open.
+        unsafe MappingGuard.strikes != self.strikes || CSQLite_shared_is_whole(self.handle) == 0
+    }
 
     private static func message(of handle: OpaquePointer) -> String {
         // SAFETY: a NUL-terminated text, copied before anything else is done with the handle.

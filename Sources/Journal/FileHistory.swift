@@ -20,7 +20,11 @@ final class FileHistory {
     func opened() { self.wasOpen = true }
 
     /// It is not open any more, or could not be opened. What is lost stays so, whatever else is found while it is opened anew.
-    func left(_ code: StoreError.Code) { self.isLost = self.isLost || code == .lost }
+    func left(_ code: StoreError.Code) {
+        self.isLost = self.isLost || code == .lost
+        // Another broker works on it, and what it leaves beside says nothing of what we did.
+        if code == .taken { self.beside = nil }
+    }
 
     /// What has its name next is another file.
     func beginAnew() { (self.isLost, self.beside) = (false, nil) }

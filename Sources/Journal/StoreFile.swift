@@ -182,6 +182,8 @@ struct StoreFile: ~Copyable {
         guard isWhole else {
             throw StoreError(.broken, "\(path) lacks what was written last: \(path)-wal is not what it was")
         }
+        // Others have put in its place what stood beside, and removed it: the mark came with it.
+        if mark == 1, before ?? 0 == 0 { history.isInPlace() }
         try kind.check(database)
         if mark == 0 { try Self.setMark(1, in: database, history) }
         // Where the disk refuses that, each try to open the file would add a mark.

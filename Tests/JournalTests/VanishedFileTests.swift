@@ -162,6 +162,59 @@ import Testing
         #expect(rows == 0)
     }
 
+    /// Who reads with another program and is the last to close puts all in its place, and removes what stood beside.
+    @Test(arguments: [StoreError.Code.touched, .unshared, .full]) func whatOthersPutInPlaceIsWhole(
+        _ code: StoreError.Code
+    ) throws {
+        let place = try Directory()
+        let history = try self.written(place)
+        history.left(code)
+        try place.python("c.execute('SELECT * FROM t').fetchall();c.close()", on: "a.db")
+        try #require(!place.has("a.db-wal"))
+        let file = try self.open(history)
+        try self.insert("y", into: file)
+        let rows = try file.database.number("SELECT count(*) FROM t")
+        #expect(rows == 2)
+    }
+
+    /// Another broker worked on it, and was killed: what it left beside may be less than what we had left.
+    @Test func whatAnotherBrokerLeftIsWhole() throws {
+        let place = try Directory()
+        let history = try self.written(place)
+        history.left(.taken)
+        let other = """
+            c.execute("INSERT INTO t VALUES ('y')"); c.commit(); c.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
+            c.execute('UPDATE mark SET whole = 1 - whole'); c.execute('UPDATE mark SET whole = 1'); c.commit()
+            import os; os._exit(0)
+            """
+        try place.python(other, on: "a.db")
+        let file = try self.open(history)
+        let rows = try file.database.number("SELECT count(*) FROM t")
+        #expect(rows == 2)
+    }
+
+    /// Nothing that was missing is touched: SQLite finds what is shared empty, and as long as it was.
+    @Test func whatIsSharedIsCutShortAndAsLongAgain() throws {
+        let place = try Directory()
+        let history = try self.written(place)
+        let file = try self.open(history)
+        var isCut = false
+        var code: StoreError.Code?
+        do throws(StoreError) {
+            try file.transaction { () throws(StoreError) in
+                try file.database.execute("INSERT INTO t VALUES ('y')")
+                let shared = place.file("a.db-shm")
+                isCut =
+                    (try? Tool.run(["sh", "-c", "truncate -s 0 '\(shared)' && truncate -s 32768 '\(shared)'"]))?.status
+                    == 0
+            }
+        } catch {
+            code = error.code
+        }
+        #expect(isCut && code == .unshared)
+        #expect(try place.sql("a.db", "SELECT x FROM t") == "x\n")
+    }
+
     /// What we emptied ourselves lacks nothing, though the mark did not come to the disk.
     @Test func whatWeEmptiedIsWhole() throws {
         let place = try Directory()
