@@ -74,7 +74,7 @@ package final class EventLoop {
     /// The most events fetched in one round.
     package static let batch = Int(CLinux_EPOLL_BATCH)
     /// Who runs a timer so much too late was not there, and for how long timers wait then at most for what has come; in µs.
-    private static let (absence, longestReading): (Int64, Int64) = (20_000, 100_000)
+    private static let (absence, longestReading): (Int64, Int64) = (20_000, 1_000_000)
 
     /// Makes an empty loop.
     package init() throws(SystemError) {
@@ -179,7 +179,7 @@ package final class EventLoop {
         return didWork
     }
 
-    /// Waits for events and fetches the first of them. An interruption fetches none.
+    /// Waits for events and fetches the first of them. An interruption fetches what is there.
     private func fetch(into events: inout [CLinux_event], timeout: Int32) throws(SystemError) -> Int {
         let epoll = self.epoll.raw
         // SAFETY: the buffer has room for a whole batch and is not kept.
@@ -189,7 +189,8 @@ package final class EventLoop {
         if result >= 0 { return Int(result) }
         let error = SystemError.last("epoll_wait")
         guard error.code == EINTR else { throw error }
-        return 0
+        // A program that was stopped wakes up with it, whatever has come meanwhile.
+        return timeout == 0 ? 0 : try self.fetch(into: &events, timeout: 0)
     }
 
     private func dispatch(_ token: WatchTable.Token, _ events: UInt32) throws(SystemError) -> Bool {

@@ -184,7 +184,7 @@ import Testing
         let start = Clock.monotonic.now()
         while Clock.monotonic.now() < start + 30_000 {}
         while !isTime { try loop.runOnce(timeout: nil) }
-        #expect(Clock.monotonic.now() - start >= 130_000)
+        #expect(Clock.monotonic.now() - start >= 1_030_000)
     }
 
     @Test func earliestTimerWakesTheLoopAlsoAfterChanges() throws {
