@@ -137,6 +137,7 @@ package struct Arbiter: Sendable {
         case .endAssertion(let app, let id): self.live(app, into: &actions) { $0.end(id, at: $2, $1) }
         case .beginActivity(let app, let id, let mode, let session):
             self.apps.begin(id, mode, session, of: app, at: self.arrivalTime, into: &actions)
+            self.contests.startOver()
         case .endActivity(let app, let id): self.live(app, into: &actions) { $0.end(id, at: $2, $1) }
         case .task(let app, let step): self.live(app, into: &actions) { $0.task(step, at: $2, $1) }
         case .leave(let app): self.remove(app, into: &actions)
@@ -403,6 +404,8 @@ package struct Arbiter: Sendable {
     ) {
         var hour = self.contests.hour(of: app)
         self.apps.begin(request, of: app, &hour, at: self.arrivalTime, into: &actions)
+        // What it does may count for it.
+        self.contests.startOver()
         self.contests.setHour(hour, of: app)
     }
 

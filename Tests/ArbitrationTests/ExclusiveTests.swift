@@ -110,9 +110,9 @@ import Testing
         var lab = self.lab { $0.commitWindow = .zero }
         lab.add("A")
         lab.add("B")
-        for time in stride(from: Int64(0), through: 30_000, by: 500) { lab.hit(["a"], at: time) }
+        for time in stride(from: Int64(0), through: 31_000, by: 500) { lab.hit(["a"], at: time) }
         _ = lab.take()
-        lab.hit(["b"], at: 30_100)
+        lab.hit(["b"], at: 31_100)
         #expect(lab.take() == ["3 deliver B b", "3 B S5.sent"])
         lab.pass(to: 70_000)
         lab.hit(["b"], at: 70_000)
@@ -131,7 +131,7 @@ import Testing
             if time % 6_000 == 0 { lab.hit(["b"], at: time + 100) }
         }
         let heard = lab.deliveries.filter { $0.id.name == "B" }.map(\.hit.time)
-        #expect(heard == stride(from: Int64(30_100), through: 120_100, by: 6_000).map { ms($0) })
+        #expect(heard == stride(from: Int64(36_100), through: 120_100, by: 6_000).map { ms($0) })
         #expect(lab.deliveries.contains { $0.id.name == "A" && $0.hit.time > ms(90_000) })
     }
 
@@ -161,9 +161,9 @@ import Testing
         for name in ["A", "B"] { lab.add(name, AppEntrance(user: 7)) }
         lab.add("C", AppEntrance(user: user))
         for time in stride(from: Int64(0), to: 30_000, by: 500) { lab.hit(["a"], at: time) }
-        lab.hit(["b"], at: 30_000)
+        for time: Int64 in [30_000, 30_600] { lab.hit(["b"], at: time) }
         _ = lab.take()
-        lab.hit(["c"], at: 30_600)
+        lab.hit(["c"], at: 31_200)
         #expect(lab.take() == (user == 7 ? ["2 C S4.late"] : ["3 deliver C c", "3 C S5.sent"]))
     }
 
@@ -177,6 +177,39 @@ import Testing
         _ = lab.take()
         lab.hit(["b"], at: 40_100)
         #expect(lab.take() == ["3 B S4.late"])
+    }
+
+    /// A jog was true to the end of its motion, and is no more: each shake behind it is one event, of its winner alone.
+    @Test(arguments: [GroupMode.exclusive, .ordered]) func whoJoggedHasItsShakesAlone(_ mode: GroupMode) {
+        var lab = self.lab {
+            $0.mode = mode; $0.commitWindow = .zero
+        }
+        lab.add("A")
+        lab.add("B")
+        for time in stride(from: Int64(0), through: 30_000, by: 500) { lab.hit(["a"], at: time) }
+        for time in stride(from: Int64(40_000), through: 320_000, by: 20_000) {
+            lab.hit(["a"], at: time)
+            lab.hit(["b"], at: time + 20)
+        }
+        let behind = lab.deliveries.filter { $0.hit.time >= ms(40_000) }
+        #expect(behind.count { $0.id.name == "A" } == 15)
+        // In an order it has what A was offered and did not take.
+        #expect(mode == .ordered || behind.allSatisfy { $0.id.name == "A" })
+    }
+
+    /// Who stays and loses keeps the winner's motion going for nobody.
+    @Test(arguments: [Int64(0), 350]) func whoStaysAndLosesKeepsNoMotionGoing(_ window: Int64) {
+        var lab = self.lab([rule(for: "C", strength: 60), rule(for: "B", strength: 10)]) {
+            $0.commitWindow = .milliseconds(window)
+        }
+        for name in ["A", "B", "C"] { lab.add(name) }
+        for time in stride(from: Int64(0), through: 150_000, by: 250) {
+            lab.hit(["a"], at: time)
+            if time % 3_000 == 1_000 { lab.hit(["c"], at: time + 100) }
+        }
+        lab.pass(to: 160_000)
+        let heard = lab.deliveries.filter { $0.id.name == "C" && $0.hit.time > ms(60_000) }
+        #expect(heard.count >= 25)
     }
 
     /// No motion of the group begins before its cooldown is over.

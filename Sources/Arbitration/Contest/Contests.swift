@@ -59,7 +59,7 @@ struct Contests: Sendable {
         self.advance(to: due.deadline)
         if self.groups[due.group].episode?.isCollecting == true {
             self.decide(due.group, at: due.deadline, isEager: false, apps, into: &actions)
-        } else if !self.groups.prolong(due.group, lastTrue, self.detectors) {
+        } else if !self.groups.prolong(due.group, lastTrue, self.detectors, apps) {
             self.groups.end(due.group, apps)
         }
         return true

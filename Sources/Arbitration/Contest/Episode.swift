@@ -156,15 +156,18 @@ struct Episode: Sendable {
 
     /// Whether a condition of a candidate is true to the end, which no silence brought then.
     func stays(_ index: Int) -> Bool {
-        self.candidates[index].lastTrue + min(self.configuration.quiet, Self.shortly) > self.ends
+        self.candidates[index].lastTrue + self.silence > self.ends
     }
+
+    /// For how long nothing is true where a condition was true no more.
+    var silence: TimeSpan { min(self.configuration.quiet, Self.shortly) }
 
     /// The next sample time at which something happens by itself.
     var deadline: Timestamp { self.isCollecting ? self.closes : self.ends }
 
-    /// Takes in that a condition was true, of a candidate or of nobody who counts.
-    mutating func sawTrue(at time: Timestamp, of index: Int?) {
-        self.lastTrue = max(self.lastTrue, time)
+    /// Takes in that a condition was true, of a candidate or of nobody who counts, and whether the motion goes on for it.
+    mutating func sawTrue(at time: Timestamp, of index: Int?, goesOn: Bool) {
+        if goesOn { self.lastTrue = max(self.lastTrue, time) }
         if let index { self.candidates[index].lastTrue = max(self.candidates[index].lastTrue, time) }
     }
 

@@ -130,10 +130,7 @@ struct GroupState: Sendable {
             let epoch = self.episode?.epoch
         else { return .nothing }
         let position = self.position(of: handle)
-        // What is true of it without end keeps no motion going that others had before it.
-        let isStayer =
-            position == nil && phase.isDecided && mode.compares && self.stayers.contains(app, at: held.hit.time)
-        if !isStayer { self.sawTrue(at: held.hit.time, of: position) }
+        self.sawTrue(at: held.hit.time, of: position, app)
         let known: Reason? =
             if let position { self.episode?.outcomes[position] } else {
                 self.episode?.outcome(ofLeft: app.id, order: app.order)
@@ -157,7 +154,7 @@ struct GroupState: Sendable {
             // In a chain that is not through its verdict is still to come.
             if position != nil { return .closed(known ?? .outranked) }
             let candidate = self.candidate(held, handle, app, limits)
-            if isStayer {
+            if self.stayers.contains(app, at: held.hit.time) {
                 self.episode?.leave(app.id, order: app.order, .late)
             } else {
                 _ = self.append(candidate, .late)
@@ -186,8 +183,21 @@ struct GroupState: Sendable {
         return candidate
     }
 
-    /// Notes that a condition was true, of a candidate or of nobody who is one: the motion goes on.
-    mutating func sawTrue(at time: Timestamp, of candidate: Int?) { self.episode?.sawTrue(at: time, of: candidate) }
+    /// Notes that a condition was true, of a candidate or of nobody who is one: the motion goes on, unless it is another's and this
+    /// is of who stays.
+    mutating func sawTrue(at time: Timestamp, of candidate: Int?, _ app: AppEntry) {
+        let goesOn = !self.isOthers(candidate) || !self.stayers.contains(app, at: time)
+        self.episode?.sawTrue(at: time, of: candidate, goesOn: goesOn)
+    }
+
+    /// Whether it is decided that others have the motion.
+    private func isOthers(_ candidate: Int?) -> Bool {
+        guard self.episode?.phase.isDecided == true, self.episode?.configuration.mode.compares == true else {
+            return false
+        }
+        guard let candidate else { return true }
+        return self.episode?.owner.map { $0 != candidate } ?? false
+    }
 
     private func candidate(
         _ held: HeldHit, _ handle: AppHandle, _ app: AppEntry, _ limits: LimitsSeen
@@ -439,7 +449,9 @@ struct GroupState: Sendable {
     /// Whether a hit of an app ends the motion: whoever has it has stayed since the app did.
     func isOver(for app: AppEntry, at time: Timestamp, _ apps: Apps) -> Bool {
         guard !self.stayers.isEmpty, let episode = self.episode, episode.configuration.mode.compares,
-            episode.phase.isDecided, time >= max(episode.closes, self.rests)
+            episode.phase.isDecided,
+            // What comes so soon is of the same motion, and who gave it away could never show that it does not stay.
+            time >= max(episode.closes, self.rests, episode.opened + episode.silence)
         else { return false }
         let whose = episode.owner.map { [$0] } ?? Array(episode.candidates.indices)
         let present = whose.compactMap { self.candidateInTime($0, episode, apps) }

@@ -73,15 +73,18 @@ struct Groups: Sendable {
     }
 
     /// Whether a condition has been true since, so that the episode of a group goes on.
-    mutating func prolong(_ group: Int, _ lastTrue: Arbiter.LastTrue, _ detectors: Detectors) -> Bool {
+    mutating func prolong(
+        _ group: Int, _ lastTrue: Arbiter.LastTrue, _ detectors: Detectors, _ apps: Apps
+    ) -> Bool {
         guard let before = self.states[group].episode?.ends,
             let indices = self.states[group].episode?.candidates.indices
         else { return false }
         for index in indices {
             // The episode changes meanwhile: for a second one all candidates would be copied.
             let hits = self.states[group].episode?.candidates[index].hits ?? []
+            guard let app = self.states[group].episode.flatMap({ apps[$0.candidates[index].app] }) else { continue }
             for held in hits where detectors.isRegistered(held) {
-                if let time = lastTrue(held.hit.detector) { self.states[group].sawTrue(at: time, of: index) }
+                if let time = lastTrue(held.hit.detector) { self.states[group].sawTrue(at: time, of: index, app) }
             }
         }
         return self.states[group].episode.map { $0.ends > before } ?? false
