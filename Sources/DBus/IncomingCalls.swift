@@ -147,6 +147,7 @@ final class IncomingCalls {
             guard isServed else { return self.refuse(call) }
         }
         if isServed {
+            guard self.queue.outstanding(of: call.sender) < CallLimits.outstanding else { return self.refuse(call) }
             let bytes = call.message.size
             guard bytes <= CallLimits.callBytes else { return self.refuse(call, .tooLarge) }
             guard self.queue.begin(call.sender) else { return self.refuse(call) }
