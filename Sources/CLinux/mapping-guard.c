@@ -18,6 +18,7 @@ enum { most_mappings = 2048 };
 struct mapping {
     _Atomic uintptr_t start; /* 0: the place is free. */
     _Atomic size_t length;
+    _Atomic int is_struck;
 };
 
 static struct mapping mappings[most_mappings];
@@ -39,6 +40,7 @@ static void on_bus_error(int signal, siginfo_t *info, void *context) {
             if (start == 0 || address < start || address - start >= length) continue;
             int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
             if (mmap((void *)start, length, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) break;
+            atomic_store(&mappings[index].is_struck, 1);
             strikes += 1;
             errno = kept;
             return;
@@ -59,6 +61,16 @@ unsigned CLinux_mapping_strikes(void) {
     return strikes;
 }
 
+int CLinux_mapping_is_struck(const void *address) {
+    for (int index = 0; index < most_mappings; index += 1) {
+        uintptr_t start = atomic_load(&mappings[index].start);
+        size_t length = atomic_load(&mappings[index].length);
+        if (start == 0 || (uintptr_t)address < start || (uintptr_t)address - start >= length) continue;
+        return atomic_load(&mappings[index].is_struck);
+    }
+    return 0;
+}
+
 void *CLinux_guarded_mmap(void *wanted, size_t length, int protection, int flags, int descriptor, off_t offset) {
     int index = 0;
     uintptr_t none = 0;
@@ -76,6 +88,7 @@ void *CLinux_guarded_mmap(void *wanted, size_t length, int protection, int flags
         atomic_store(&mappings[index].start, 0);
         return start;
     }
+    atomic_store(&mappings[index].is_struck, 0);
     atomic_store(&mappings[index].start, (uintptr_t)start);
     atomic_store(&mappings[index].length, length);
     return start;

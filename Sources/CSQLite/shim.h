@@ -32,18 +32,23 @@ static inline int CSQLite_read(sqlite3 *database, int which, void *bytes, int co
     return file->pMethods->xRead(file, bytes, count, from);
 }
 
-// Whether the index of -wal that SQLite shares with others (-shm) begins as one does, in both copies of its header; 0: somebody cut it
-// short, and SQLite made it longer again. 1 where there is none.
-static inline int CSQLite_shared_is_whole(sqlite3 *database) {
+// A piece, of 32 KiB, of the index of -wal that SQLite shares with others (-shm), where it has it mapped; NULL where there is none.
+static inline const void *CSQLite_shared_piece(sqlite3 *database, int index) {
     sqlite3_file *file = (sqlite3_file *)0;
     sqlite3_file *wal = (sqlite3_file *)0;
-    void volatile *region = (void volatile *)0;
-    if (sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal) != SQLITE_OK) return 1;
-    if (wal == 0 || wal->pMethods == 0) return 1;
-    if (sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return 1;
-    if (file == 0 || file->pMethods == 0 || file->pMethods->iVersion < 2 || file->pMethods->xShmMap == 0) return 1;
-    if (file->pMethods->xShmMap(file, 0, 32768, 0, &region) != SQLITE_OK || region == 0) return 1;
-    return ((const volatile unsigned *)region)[0] != 0 && ((const volatile unsigned *)region)[12] != 0;
+    void volatile *piece = (void volatile *)0;
+    if (sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal) != SQLITE_OK) return 0;
+    if (wal == 0 || wal->pMethods == 0) return 0;
+    if (sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return 0;
+    if (file == 0 || file->pMethods == 0 || file->pMethods->iVersion < 2 || file->pMethods->xShmMap == 0) return 0;
+    if (file->pMethods->xShmMap(file, index, 32768, 0, &piece) != SQLITE_OK) return 0;
+    return (const void *)piece;
+}
+
+// Whether the first piece begins as one does, in both copies of its header; 0: somebody cut it short, and SQLite made it longer again.
+static inline int CSQLite_begins_as_shared(const void *piece) {
+    const volatile unsigned *words = (const volatile unsigned *)piece;
+    return words[0] != 0 && words[12] != 0;
 }
 
 // Has SQLite map and unmap files by other functions, from the next file on that is opened. They are as mmap and munmap.

@@ -1,3 +1,4 @@
+import CLinux
 import CSQLite
 
 /// An open SQLite file, closed with its owner. Belongs to one thread.
@@ -95,11 +96,20 @@ struct Database: ~Copyable {
     private static let placeOfFormat: Int64 = 18
     private static let latestFormat: UInt8 = 2
 
-    /// Whether what is shared with others was cut short since the file was opened, this one's or another's of
-    /// this thread; also where SQLite made it longer again, so that nothing that was missing was touched.
+    /// Whether what is shared with others was cut short since the file was opened; also where SQLite made it longer again, so that
+    /// nothing that was missing was touched.
     var isStruck: Bool {
-        // SAFETY: the handle is open.
-        unsafe MappingGuard.strikes != self.strikes || CSQLite_shared_is_whole(self.handle) == 0
+        // SAFETY: the handle is open, and SQLite keeps its pieces mapped until it is closed.
+        guard let first = unsafe CSQLite_shared_piece(self.handle, 0) else { return false }
+        guard unsafe CSQLite_begins_as_shared(first) != 0 else { return true }
+        // It may have been another file's of this thread.
+        guard MappingGuard.strikes != self.strikes else { return false }
+        var index: Int32 = 0
+        while let piece = unsafe CSQLite_shared_piece(self.handle, index) {
+            if unsafe CLinux_mapping_is_struck(piece) != 0 { return true }
+            index += 1
+        }
+        return false
     }
 
     private static func message(of handle: OpaquePointer) -> String {

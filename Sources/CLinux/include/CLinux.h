@@ -116,6 +116,8 @@ int CLinux_spawn(
 int CLinux_guard_mappings(void);
 /* How often that has happened to the thread that asks. */
 unsigned CLinux_mapping_strikes(void);
+/* Whether the mapping in which this address is was struck since it was made. */
+int CLinux_mapping_is_struck(const void *address);
 /* mmap and munmap of what is to be guarded. From any thread; what is mapped is touched by the same one only. */
 void *CLinux_guarded_mmap(void *wanted, size_t length, int protection, int flags, int descriptor, off_t offset);
 int CLinux_guarded_munmap(void *start, size_t length);
