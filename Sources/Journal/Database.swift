@@ -166,9 +166,11 @@ struct Database: ~Copyable {
             try self.execute("COMMIT")
             return result
         } catch {
+            // The file is not damaged for what was read in an index that was not there.
+            let isStruck = error.code == .broken && self.isStruck
             // Some failures have rolled it back already.
             try? self.execute("ROLLBACK")
-            throw error
+            throw isStruck ? StoreError(.unshared, "what is shared with others was cut short") : error
         }
     }
 

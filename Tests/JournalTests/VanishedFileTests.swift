@@ -215,6 +215,28 @@ import Testing
         #expect(try place.sql("a.db", "SELECT x FROM t") == "x\n")
     }
 
+    /// What counts as damaged because of that is not.
+    @Test func whatIsReadWhileItIsCutShortIsNotBroken() throws {
+        let place = try Directory()
+        let history = try self.written(place)
+        let file = try self.open(history)
+        var codes: [StoreError.Code] = []
+        for isCut in [false, true] {
+            do throws(StoreError) {
+                try file.transaction { () throws(StoreError) in
+                    try file.database.execute("INSERT INTO t VALUES ('y')")
+                    if isCut { _ = try? Strike.emptied.strike(place.file("a.db-shm")) }
+                    _ = try file.database.number("SELECT count(*) FROM t")
+                    throw StoreError(.broken, "malformed")
+                }
+            } catch {
+                codes.append(error.code)
+            }
+        }
+        #expect(codes == [.broken, .unshared])
+        #expect(try place.sql("a.db", "SELECT x FROM t") == "x\n")
+    }
+
     /// What we emptied ourselves lacks nothing, though the mark did not come to the disk.
     @Test func whatWeEmptiedIsWhole() throws {
         let place = try Directory()
