@@ -146,11 +146,13 @@ final class IncomingCalls {
             }
             guard isServed else { return self.refuse(call) }
         }
+        let sender = call.sender
+        // Known before it is measured, which costs more.
+        guard self.queue.outstanding(of: sender) < CallLimits.outstanding else { return self.refuse(call) }
+        let bytes = call.message.size
+        guard bytes <= CallLimits.callBytes else { return self.refuse(call, .tooLarge) }
         if isServed {
-            guard self.queue.outstanding(of: call.sender) < CallLimits.outstanding else { return self.refuse(call) }
-            let bytes = call.message.size
-            guard bytes <= CallLimits.callBytes else { return self.refuse(call, .tooLarge) }
-            guard self.queue.begin(call.sender) else { return self.refuse(call) }
+            guard self.queue.begin(sender) else { return self.refuse(call) }
             call.isCounted = true
             let start = Clock.monotonic.now()
             self.serve(&call)
@@ -160,11 +162,6 @@ final class IncomingCalls {
             self.tidying.served(end - start, bytes: bytes, at: end)
             return
         }
-        let sender = call.sender
-        // Known before it is measured, which costs more.
-        guard self.queue.outstanding(of: sender) < CallLimits.outstanding else { return self.refuse(call) }
-        let bytes = call.message.size
-        guard bytes <= CallLimits.callBytes else { return self.refuse(call, .tooLarge) }
         let caller = self.caller(sender)
         let refused = self.queue.offer(call, from: sender, of: caller.user, bytes: bytes)
         for refused in refused { self.refuse(refused) }
