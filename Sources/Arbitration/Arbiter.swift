@@ -56,6 +56,13 @@ package struct Arbiter: Sendable {
         return self.apps.nextDeadline.map { min($0, answer) } ?? answer
     }
 
+    /// Whether somebody's time to answer is up by then, who has an event or is launched.
+    ///
+    /// Mutating so that it is looked at where it is, as `outlook` is.
+    package mutating func isReplyDue(by arrival: Timestamp) -> Bool {
+        self.contests.nextAnswerDeadline.map { $0 <= arrival } ?? false || self.apps.launches.isReplyDue(by: arrival)
+    }
+
     /// Whether nothing would come of an arrival and of motion up to a time but that time has passed.
     package func isIdle(until time: Timestamp, at arrival: Timestamp) -> Bool {
         (self.nextMotionDeadline.map { time < $0 } ?? true) && (self.nextArrivalDeadline.map { arrival < $0 } ?? true)
@@ -153,6 +160,7 @@ package struct Arbiter: Sendable {
             // What was decided in the end belongs to the time before.
             self.carry()
             self.apps.rewind(from: last, to: time)
+        case .patience(let time): self.wait(until: time, into: &actions)
         case .answer(let app, let epoch, let answer):
             self.contests.answer(app, epoch, answer, self.apps, into: &actions)
         case .launch(let request): self.wish(request)
@@ -243,6 +251,12 @@ package struct Arbiter: Sendable {
             }
         }
         if !effects.isEmpty { self.review(into: &actions) }
+    }
+
+    /// Lets whoever is to answer do so until then, at least.
+    private mutating func wait(until time: Timestamp, into actions: inout [ArbiterAction]) {
+        self.contests.wait(until: time)
+        for launch in self.apps.wait(until: time) { self.setLaunched(launch, until: time, into: &actions) }
     }
 
     private mutating func setLaunched(

@@ -33,7 +33,8 @@ package enum ArbiterInput: Sendable {
     case task(AppHandle, TaskStep)
     /// An app left. What it used of its quota is kept for when it comes back.
     case leave(AppHandle)
-    /// A detector is at work for an app, from now on or in place of the one with the same handle.
+    /// A detector is at work for an app, from now on or in place of the one with the same handle. What that hit and is not decided
+    /// stays, if it has the same name.
     case detector(DetectorID, AppHandle, DetectorFacts)
     /// A detector is gone, with its hits that are not decided.
     case removeDetector(DetectorID)
@@ -47,6 +48,8 @@ package enum ArbiterInput: Sendable {
     case motion(Timestamp)
     /// Sample time goes on from here, which is earlier: what ran ahead of the clock is over.
     case rewind(Timestamp)
+    /// What has come is still to be read, answers among it: nobody who is to answer is silent before then.
+    case patience(until: Timestamp)
     /// An app answers an event. An epoch that it does not own, or not any more, changes nothing.
     case answer(AppHandle, epoch: UInt64, Answer)
     /// Something is due to an app that it is to be launched for. What hits lead to is known without this.

@@ -34,22 +34,33 @@ struct Hearing {
     // MARK: The arbiter
 
     /// Gives the arbiter an input. What it decides waits for `next`.
+    ///
+    /// When the broker stood still, answers that came in time may be read behind this input. Only a tick, before which all
+    /// that came is read, finds that nobody answered.
     mutating func tell(_ input: ArbiterInput, at arrival: Timestamp) {
+        if let deadline = self.outlook.nextArrivalDeadline, deadline <= arrival, self.arbiter.isReplyDue(by: arrival) {
+            // The wait begins before anything has fallen due.
+            self.give(.patience(until: arrival + TimeSpan(microseconds: 1)), at: self.outlook.arrivalTime)
+        }
+        self.give(input, at: arrival)
+    }
+
+    private mutating func give(_ input: ArbiterInput, at arrival: Timestamp) {
         switch input {
         case .detector, .policy: self.sensing.audiencesChanged()
         case .app, .back, .away, .told, .foreground, .frozen, .playing, .sleep, .beginAssertion, .endAssertion,
             .beginActivity, .endActivity, .leave, .task, .removeDetector, .available, .device, .hits, .motion, .rewind,
-            .answer, .launch, .launched:
+            .patience, .answer, .launch, .launched:
             break
         }
-        if self.steps != nil { return self.tellAndKeep(input, at: arrival) }
+        if self.steps != nil { return self.giveAndKeep(input, at: arrival) }
         // Lent for this input: meanwhile the sensors do not change.
         let memory = self.sensing.memory
         self.arbiter.take(input, at: arrival, lastTrue: { memory.lastTrue($0) }, into: &self.later)
         self.outlook = self.arbiter.outlook()
     }
 
-    private mutating func tellAndKeep(_ input: ArbiterInput, at arrival: Timestamp) {
+    private mutating func giveAndKeep(_ input: ArbiterInput, at arrival: Timestamp) {
         let wasIdle = if case .motion(let time) = input { self.arbiter.isIdle(until: time, at: arrival) } else { false }
         let memory = self.sensing.memory
         var answers: [(detector: DetectorID, lastTrue: Timestamp?)] = []
@@ -149,7 +160,7 @@ struct Hearing {
         self.sensing.discard(detector)
     }
 
-    /// Puts a detector in again whose sensor has other channels now.
+    /// Puts a detector in again whose sensor has other channels now, or whose thresholds are others. What it hit before counts.
     ///
     /// - Parameter compiled: What it is now; `nil`: the sensor cannot serve it, and it never fires.
     mutating func addAgain(
@@ -158,7 +169,6 @@ struct Hearing {
         guard let compiled else { return self.tell(.available(detector.id, false), at: arrival) }
         self.sensing.addAgain(compiled, as: detector.id, at: arrival)
         self.sensing.recount(detector.effective, as: compiled, of: detector.payer)
-        self.tell(.removeDetector(detector.id), at: arrival)
         let facts = compiled.facts(isAvailable: self.sensing.isAvailable(detector.sensor))
         self.tell(.detector(detector.id, app, facts), at: arrival)
     }
@@ -332,6 +342,9 @@ struct Hearing {
 
     /// Runs the deadlines that have come although no sample did.
     mutating func tick(at arrival: Timestamp) {
+        if let deadline = self.outlook.nextArrivalDeadline, deadline <= arrival {
+            self.give(.motion(self.arbiter.motionTime), at: arrival)
+        }
         for stream in self.sensing.indices {
             self.sensing.tick(stream, at: arrival)
             self.decide(stream, at: arrival)

@@ -65,6 +65,8 @@ package struct Scenario: Equatable, Sendable {
         case motion(TimeSpan)
         /// In a recording: sample time goes on from here, which is earlier.
         case rewind(TimeSpan)
+        /// In a recording: nobody who is to answer is silent before then.
+        case patience(until: TimeSpan)
         /// In a recording: when a detector's condition was last true; `nil`: never.
         case lastTrue(AppID, String, TimeSpan?)
         /// Nothing happens, but time passes until here.
@@ -129,7 +131,7 @@ package struct Scenario: Equatable, Sendable {
         "power", "clock", "hit", "consume", "pass", "launch", "launched", "leave", "policy", "end",
     ]
     /// What only a broker can write down.
-    package static let verbsOfRecordings = ["motion", "rewind", "true"]
+    package static let verbsOfRecordings = ["motion", "rewind", "patience", "true"]
 
     /// The first line of a scenario that somebody wrote.
     static let header = "# jostle scenario 1"
@@ -155,7 +157,7 @@ extension Scenario.Event {
         case .app, .back, .away, .state, .foreground, .frozen, .playing, .activity, .assertion, .task, .sleep,
             .detector,
             .removeDetector, .available, .answer,
-            .launch, .launched, .leave, .motion, .rewind, .lastTrue, .end:
+            .launch, .launched, .leave, .motion, .rewind, .patience, .lastTrue, .end:
             nil
         }
     }

@@ -191,6 +191,7 @@ package struct ScenarioRunner {
         case .policy: self.swap(Self.files(input))
         case .motion(let time): self.tell(.motion(Timestamp.zero + time))
         case .rewind(let time): self.tell(.rewind(Timestamp.zero + time))
+        case .patience(let time): self.tell(.patience(until: Timestamp.zero + time))
         case .lastTrue(let id, let name, let time):
             guard let detector = self.detector(id, name) else { return }
             self.lastTrue[detector] = time.map { Timestamp.zero + $0 }
@@ -291,7 +292,7 @@ package struct ScenarioRunner {
         case .app, .back, .away, .detector, .removeDetector, .available, .state, .foreground, .frozen, .playing,
             .activity,
             .assertion, .task, .sleep, .hit,
-            .answer, .launch, .launched, .leave, .policy, .motion, .rewind, .lastTrue, .end:
+            .answer, .launch, .launched, .leave, .policy, .motion, .rewind, .patience, .lastTrue, .end:
             break
         }
     }

@@ -69,6 +69,27 @@ import Testing
         #expect(lab.take() == ["1 Torch S5.silent", "1 deliver Undo undo", "1 Undo S5.taken"])
     }
 
+    /// What came while nobody could read it is read before anybody counts as silent.
+    @Test func whoIsWaitedForMayAnswerLate() {
+        var lab = self.lab()
+        lab.hit(self.all, at: 0)
+        lab.take(.patience(until: ms(5_000)))
+        #expect(lab.arbiter.nextArrivalDeadline == ms(5_000))
+        lab.pass(to: 4_999)
+        #expect(lab.take() == ["1 deliver Sos sos"])
+        lab.answer("Sos", 1, .consume)
+        #expect(lab.take() == ["1 Sos S5.taken", "1 Torch S4.consumed", "1 Undo S4.consumed"])
+    }
+
+    /// Its budget is no longer than it was: whoever's turn has not come gets nothing of what is too old.
+    @Test func waitingMakesNoOrderLonger() {
+        var lab = self.lab()
+        lab.hit(self.all, at: 0)
+        lab.take(.patience(until: ms(5_000)))
+        lab.pass(to: 5_000)
+        #expect(lab.take() == ["1 deliver Sos sos", "1 Sos S5.silent", "1 Torch S4.budget", "1 Undo S4.budget"])
+    }
+
     @Test func theWholeOrderHasABudget() {
         var lab = self.lab(["A", "B", "C", "D", "E"])
         lab.hit(["a", "b", "c", "d", "e"], at: 0)

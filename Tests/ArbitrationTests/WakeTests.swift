@@ -585,4 +585,23 @@ import Testing
         lab.hit(["a"], at: 0)
         #expect(lab.arbiter.nextArrivalDeadline == ms(2_000))
     }
+
+    /// What came while nobody could read it is read before anybody counts as silent.
+    @Test func whoIsWaitedForMayComeLate() {
+        var settings = AppSettings()
+        settings.wakeTimeout = .seconds(2)
+        for isThere in [true, false] {
+            var lab = self.lab(
+                .dead, Policy(rules: [rule("wake", group: nil, terms: terms(.wake))], everyApp: settings))
+            lab.hit(["a"], at: 0)
+            #expect(lab.takeLaunches() == ["start A shake"])
+            lab.take(.patience(until: ms(9_000)))
+            lab.pass(to: 8_999)
+            #expect(lab.takeLaunches() == [])
+            if isThere { lab.take(.launched(AppID("A"), self.launch(lab, "A"), .done)) }
+            lab.pass(to: 9_000)
+            #expect(
+                lab.takeLaunches() == (isThere ? ["done A shake"] : ["silent A again 10000", "gave up A shake silent"]))
+        }
+    }
 }

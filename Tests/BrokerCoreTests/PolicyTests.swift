@@ -54,6 +54,24 @@ import Testing
         #expect(bench.events.map(\.0) == [hard])
     }
 
+    /// Who has another threshold from now on has hit with the old one.
+    @Test func anotherThresholdLosesNothingThatWaits() throws {
+        var (bench, gentle, _) = try self.contest(.exclusive)
+        bench.feed([2.5])
+        let old = Bench.contest(.exclusive)
+        var settings = AppSettings()
+        settings.sensing.thresholds = ["shake.planar": "3g"]
+        let policy = Policy(
+            otherwise: .deny, groups: old.groups, rules: old.rules, apps: [AppID("org.example.Gentle"): settings])
+        bench.core.swap(policy, at: bench.now, &bench.actions)
+        bench.feed([0, 0, 0, 0])
+        #expect(bench.events.map(\.0) == [gentle])
+        bench.feed(Self.still)
+        _ = bench.take()
+        bench.feed([2.5, 0, 0, 0, 0])
+        #expect(bench.events.isEmpty)
+    }
+
     /// The window closes by the clock when samples stop.
     @Test func theWindowClosesWithoutAnotherSample() throws {
         var (bench, gentle, _) = try self.contest(.exclusive)
@@ -222,6 +240,25 @@ import Testing
         #expect(tick == bench.now + .milliseconds(400))
         bench.core.tick(at: tick, &bench.actions)
         #expect(bench.events.map(\.0) == [hard, gentle])
+    }
+
+    /// The broker stood still for a minute: a sample is read first, and the answer that came in time behind it.
+    @Test func whoseAnswerIsReadLateIsNotSilent() throws {
+        for isAnswered in [true, false] {
+            var (bench, gentle, hard) = try self.contest(.ordered)
+            bench.feed([4.5])
+            let epoch = try #require(bench.events.first?.1.epoch)
+            bench.now = bench.now + .seconds(60)
+            bench.feed([0, 0])
+            #expect(bench.events.map(\.0) == [hard])
+            if isAnswered {
+                let event = EventName(sequence: 1, epoch: epoch)
+                try bench.core.answer(hard, event, .consume, at: bench.now, &bench.actions)
+            }
+            let tick = try #require(bench.nextTick)
+            bench.core.tick(at: max(tick, bench.now), &bench.actions)
+            #expect(bench.events.map(\.0) == (isAnswered ? [hard] : [hard, gentle]))
+        }
     }
 
     @Test func onlyAppsAnswer() {

@@ -89,12 +89,13 @@ struct Contests: Sendable {
     mutating func add(
         _ detector: DetectorID, to app: AppHandle, _ entry: AppEntry, _ facts: DetectorFacts, order: UInt64
     ) {
+        let old = self.detectors[detector]
         self.detach(detector)
         let (rules, groups) = self.rules.policy.rulesAndGroups(for: entry.id, facts)
-        self.detectors.add(
-            detector,
-            DetectorEntry(
-                app: app, order: order, facts: facts, rules: rules, groups: groups, registered: self.arrivalTime))
+        var new = DetectorEntry(
+            app: app, order: order, facts: facts, rules: rules, groups: groups, registered: self.arrivalTime)
+        if let old, old.app == app, old.facts.name == facts.name { new.goOn(from: old) }
+        self.detectors.add(detector, new)
         self.groups.add(detector, to: groups)
     }
 
@@ -444,6 +445,9 @@ struct Contests: Sendable {
         }
         self.chains.remove(epoch)
     }
+
+    /// Nobody who has an event is silent before then.
+    mutating func wait(until time: Timestamp) { self.chains.wait(until: time) }
 
     /// Takes the event on from whoever has not answered in time.
     mutating func passSilent(_ apps: Apps, into actions: inout [ArbiterAction]) {

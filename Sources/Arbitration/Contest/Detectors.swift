@@ -4,7 +4,7 @@ import Motion
 struct DetectorEntry: Sendable {
     let app: AppHandle
     /// Rises with each registration, because a handle is used again.
-    let order: UInt64
+    private(set) var order: UInt64
     fileprivate(set) var facts: DetectorFacts
     /// The policy's rules that can match it, in the order in which they are tried.
     fileprivate(set) var rules: [Int32]
@@ -36,6 +36,12 @@ struct DetectorEntry: Sendable {
         self.rules = rules
         self.groups = groups
         self.registered = registered
+    }
+
+    /// It is the same detector as before, of which other things are true now: what it hit stays its own. It may rest no more.
+    mutating func goOn(from old: DetectorEntry) {
+        self.order = old.order
+        self.lastRefusal = old.lastRefusal
     }
 
     /// The first time at which it can fire again, or earlier: a rest may have been started anew since.

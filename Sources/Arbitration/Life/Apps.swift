@@ -334,6 +334,9 @@ struct Apps: Sendable {
     /// Takes in that something is due to an app that it is to be launched for.
     mutating func wish(_ request: LaunchRequest) { self.launches.add(request) }
 
+    /// Gives apps that are being launched time to answer until then, at least. Returns the launches that have more now.
+    mutating func wait(until time: Timestamp) -> [Launch] { self.launches.wait(until: time) }
+
     /// Takes in word on a launch.
     mutating func finish(
         _ app: AppID, _ number: UInt64, _ result: LaunchResult, at arrival: Timestamp

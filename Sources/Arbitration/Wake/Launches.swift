@@ -26,6 +26,7 @@ package struct Launches: Sendable {
     private struct Flight: Sendable {
         var launch: Launch
         var wish: Wish
+        let begun: Timestamp
         var answerBy: Timestamp
         /// It counts among the cold starts until the app is up.
         var isStarting: Bool
@@ -96,6 +97,10 @@ package struct Launches: Sendable {
     package func restsUntil(_ app: AppID, of user: UInt32?) -> Timestamp? {
         guard let entry = self.entries[app], entry.flight(of: user) == nil else { return nil }
         return entry.rests[user]?.notBefore
+    }
+    /// Whether an app that is being launched has not answered, and its time is up by then.
+    func isReplyDue(by time: Timestamp) -> Bool {
+        self.isDue(by: time) && self.entries.values.contains { $0.flight.map { $0.answerBy <= time } ?? false }
     }
     package var inFlight: Int { self.entries.values.count { $0.flight != nil } }
     package var coldStarts: Int { self.entries.values.count { $0.flight?.isStarting == true } }
@@ -199,7 +204,7 @@ package struct Launches: Sendable {
         // That is as old as what has happened.
         case .motion, .push: break
         // That is how long it waits for others, and it has waited for none.
-        case .task: wish.request.ends = wish.request.ends + (again - (flight.answerBy - launch.timeout))
+        case .task: wish.request.ends = wish.request.ends + (again - flight.begun)
         }
         self.add(wish)
     }
@@ -228,6 +233,14 @@ package struct Launches: Sendable {
     }
 
     // MARK: Time
+
+    /// Gives apps that are being launched time to answer until then, at least. Returns the launches that have more now.
+    mutating func wait(until time: Timestamp) -> [Launch] {
+        let short = self.entries.values.compactMap(\.flight).filter { $0.answerBy < time }.map(\.launch)
+        for launch in short { self.entries[launch.app]?.flight?.answerBy = time }
+        if !short.isEmpty { self.isUnsettled = true }
+        return short.sorted { $0.number < $1.number }
+    }
 
     /// Whether there is anything to be done now.
     func isDue(by now: Timestamp) -> Bool { self.isUnsettled || self.nextDeadline.map { $0 <= now } ?? false }
@@ -277,7 +290,7 @@ package struct Launches: Sendable {
                 user: wish.request.user)
             self.entries[app]?.wishes.removeAll { $0.order == wish.order }
             self.entries[app]?.flight = Flight(
-                launch: launch, wish: wish, answerBy: now + launch.timeout, isStarting: isCold)
+                launch: launch, wish: wish, begun: now, answerBy: now + launch.timeout, isStarting: isCold)
             effects.append(.begin(launch))
         }
     }
