@@ -77,7 +77,10 @@ package struct ProcessFiles: ~Copyable {
     /// Whether it is the very root that we have ourselves, which no table of mounts shows to whoever lives in a directory that is none
     /// (`chroot`).
     private static func isOwnRoot(_ root: borrowing OwnedDescriptor) -> Bool {
-        guard let own = self.ownPlace, let place = self.place(of: root) else { return false }
+        // The kernel knows on which mount it is. On any other a program may have to be asked for more, and not answer.
+        guard let own = self.ownPlace, self.mount(of: root) == own.mount, let place = self.place(of: root) else {
+            return false
+        }
         return own == place
     }
 

@@ -223,6 +223,19 @@ extension EndToEnd {
             #expect(inside.stdout.hasPrefix("p error org.freedesktop.DBus.Error.AccessDenied:"), "\(inside)")
         }
 
+        /// Whoever makes a root says whether it answers: nothing is asked of it that one could be kept waiting for.
+        @Test(.enabled(if: geteuid() == 0 && access("/dev/fuse", W_OK) == 0))
+        func aRootThatDoesNotAnswerKeepsNobodyWaiting() throws {
+            let stage = try Stage(source: nil)
+            let directory = "\(stage.bus.directory)/root"
+            try #require(mkdir(directory, 0o755) == 0)
+            let result = try Tool.run([
+                "timeout", "20", "/usr/bin/python3", Programs.source("Tests/Scripts/silent-root.py"), stage.address,
+                directory,
+            ])
+            #expect(result.stdout == "org.freedesktop.DBus.Error.AccessDenied\n", "\(result)")
+        }
+
         /// Whom policy names may report, wherever it runs.
         @Test func whoPolicyNamesMayReportFromASandbox() throws {
             let stage = try Stage(source: nil, broker: false)
