@@ -46,7 +46,8 @@ final class DemoDesktop {
             "jostle-focus", try self.stage.path(of: "jostle-focus"),
             ["--bus", address, "--exit-with-bus", "--log-level", "warning", "--source", "wlr:\(Self.display)"],
             environment: ["XDG_RUNTIME_DIR": self.runtime])
-        let configuration = "\(self.runtime)/sway"
+        // Not where its user may put something else in its place.
+        let configuration = "\(self.stage.directory)/sway"
         // Without it, it would look for a free X display on this machine, and leave its lock.
         try self.stage.write("xwayland disable\n", configuration)
         let socket = "\(self.runtime)/\(Self.display)"

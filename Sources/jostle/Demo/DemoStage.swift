@@ -301,16 +301,8 @@ final class DemoStage {
         for child in self.children.reversed() { self.end(child) }
         // What the bus started ends without its bus, and has its output until then.
         self.linger(atMost: .seconds(1)) { !self.isOutputOpen }
-        if !self.directory.isEmpty { Self.remove(self.directory) }
-    }
-
-    /// Removes a file, or a directory of ours with all that is in it.
-    private static func remove(_ path: String) {
-        // SAFETY: the path is a NUL-terminated string for the time of the call.
-        guard unsafe Glibc.remove(path) != 0, errno == ENOTEMPTY || errno == EEXIST else { return }
-        for name in (try? directoryNames(path)) ?? [] { self.remove("\(path)/\(name)") }
-        // SAFETY: as above.
-        unsafe rmdir(path)
+        // Some of it may be another user's.
+        if !self.directory.isEmpty { removeAll(self.directory) }
     }
 
     /// Asks a child to end, and makes it when it does not.
