@@ -35,11 +35,11 @@ package struct ReportQueue<Report: WholeReport>: Sendable {
         self.isSaid = self.wanted?.isNothing ?? true
     }
 
-    /// A call was answered. A broker that was silent may have heard nothing.
-    package mutating func answered(_ call: UInt64, isSilence: Bool = false) {
+    /// A call was answered. A broker that was silent, or had no room, may have heard nothing.
+    package mutating func answered(_ call: UInt64, isHeard: Bool = true) {
         guard self.underWay == call else { return }
         self.underWay = nil
-        if isSilence { self.isSaid = false }
+        if !isHeard { self.isSaid = false }
     }
 
     /// What to say now, and the number of the call; it counts as said.

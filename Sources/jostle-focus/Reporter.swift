@@ -1,6 +1,7 @@
 import DBus
 import DaemonSupport
 import FocusCore
+import Loop
 import Motion
 import Protocol
 
@@ -10,18 +11,24 @@ final class Reporter<Report: WholeReport> {
     typealias Say = (Report, _ options: [String: Value], @escaping (consuming CallResult) -> Void) -> Void
 
     private let source: String
+    private let loop: EventLoop
     private let log: Log
     private let say: Say
     private var queue = ReportQueue<Report>()
     /// What the broker said last that it was not: each refusal is told once.
     private var refusal: String?
+    /// When a broker is told again that had no room, and what does so.
+    private var patience = RetryPatience()
+    private var timer: EventLoop.TimerID?
 
-    init(_ source: String, _ names: NameWatch, log: Log, _ say: @escaping Say) {
+    init(_ source: String, _ names: NameWatch, on loop: EventLoop, log: Log, _ say: @escaping Say) {
         self.source = source
+        self.loop = loop
         self.log = log
         self.say = say
         _ = names.follow(BusName.broker, ownRule: true) { [weak self] owner in
             self?.queue.brokerChanged(isThere: owner != nil)
+            self?.patience = RetryPatience()
             self?.send()
         }
     }
@@ -40,15 +47,23 @@ final class Reporter<Report: WholeReport> {
         do throws(BusError) {
             _ = try result.take()
             self.refusal = nil
+            self.patience = RetryPatience()
             self.queue.answered(call)
         } catch {
-            self.queue.answered(call, isSilence: error.name == BusError.noReply("").name)
+            self.queue.answered(call, isHeard: error.isFinal)
             if self.refusal != error.name {
                 self.log.warning("the broker does not take what \(self.source) sees: \(error)")
             }
             self.refusal = error.name
+            // One that said nothing took its time already. What is new waits for no pause.
+            if !error.isFinal, !error.isUnanswered { return self.sendLater() }
         }
         self.send()
+    }
+
+    private func sendLater() {
+        self.patience.failed(at: Timestamp(microseconds: Clock.monotonic.now()))
+        self.loop.set(&self.timer, at: self.patience.nextTry?.microseconds) { [weak self] in self?.send() }
     }
 }
 
@@ -57,7 +72,7 @@ private let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broke
 extension Reporter where Report == Desk.Report {
     /// Tells of a source's windows.
     convenience init(windowsOf source: String, on bus: Connection, _ names: NameWatch, log: Log) {
-        self.init(source, names, log: log) { report, options, then in
+        self.init(source, names, on: bus.loop, log: log) { report, options, then in
             // A broker that nobody needs is not started for it.
             switch report {
             case .windows(let rows):
@@ -88,7 +103,7 @@ extension Reporter where Report == Desk.Report {
 extension Reporter where Report == AppList {
     /// Tells with a method of the broker's of which apps something is true.
     convenience init(_ method: String, as source: String, on bus: Connection, _ names: NameWatch, log: Log) {
-        self.init(source, names, log: log) { list, options, then in
+        self.init(source, names, on: bus.loop, log: log) { list, options, then in
             let names = list.apps.map(\.name)
             log.debug("\(source): \(names.isEmpty ? "no app" : names.joined(separator: ", "))")
             bus.call(broker, method, names, options, autoStart: false, then: then)

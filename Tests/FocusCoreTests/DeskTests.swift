@@ -437,7 +437,7 @@ private struct Scene {
         queue.brokerChanged(isThere: true)
         #expect(queue.next()?.report == Self.b)
         // The answer of the broker that left is none of the new one's.
-        queue.answered(first.call, isSilence: true)
+        queue.answered(first.call, isHeard: false)
         #expect(queue.next() == nil)
     }
 
@@ -446,7 +446,7 @@ private struct Scene {
         queue.brokerChanged(isThere: true)
         queue.add(Self.b)
         let first = queue.next()
-        queue.answered(try #require(first).call, isSilence: true)
+        queue.answered(try #require(first).call, isHeard: false)
         #expect(queue.next()?.report == Self.b)
         queue.add(Self.c)
         queue.brokerChanged(isThere: true)

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Takes what a broker is told of windows, players and frozen apps, in its place: window-broker.py ADDRESS [refuse | APP=PID...].
+"""Takes what a broker is told of windows, players and frozen apps, in its place: window-broker.py ADDRESS [refuse | busy | APP=PID...].
 
 Prints a line for each call: the time of CLOCK_MONOTONIC in µs, the source, and "forget" or the apps in front, those seen and those
 hidden, as `front|visible|hidden`; or which play or are frozen, after "playing" or "frozen". An app whose id is empty is `?`. "refuse"
-lets nobody say anything. Each APP is listed as one that this process registered, until SIGUSR1: then none is, and whoever watches is told
-only that it missed something.
+lets nobody say anything, and "busy" has no room for the first of each call. Each APP is listed as one that this process registered,
+until SIGUSR1: then none is, and whoever watches is told only that it missed something.
 """
 
 import asyncio
@@ -33,8 +33,9 @@ def text(rows):
 
 async def main():
     bus = await MessageBus(bus_address=sys.argv[1]).connect()
-    refuses = sys.argv[2:] == ["refuse"]
-    apps = [] if refuses else [app.split("=") for app in sys.argv[2:]]
+    refuses, is_busy = sys.argv[2:] == ["refuse"], sys.argv[2:] == ["busy"]
+    apps = [] if refuses or is_busy else [app.split("=") for app in sys.argv[2:]]
+    heard = set()
     rows = [
         [f"/org/jostle/Broker1/apps/{number}",
          {"app": Variant("s", app), "process": Variant("u", int(process)), "state": Variant("s", "foreground")}]
@@ -55,6 +56,9 @@ async def main():
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
         if refuses:
             return Message.new_error(message, "org.freedesktop.DBus.Error.AccessDenied", "not you")
+        if is_busy and message.member not in heard:
+            heard.add(message.member)
+            return Message.new_error(message, "org.freedesktop.DBus.Error.LimitsExceeded", "not now")
         if (message.member, message.signature) == ("SetWindows", "a(sa{sv})a{sv}"):
             print(now, message.body[1]["source"].value, text(message.body[0]), flush=True)
         elif (message.member, message.signature) == ("ForgetWindows", "a{sv}"):

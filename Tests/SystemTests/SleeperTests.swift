@@ -41,6 +41,16 @@ extension Senses {
             try scene.until("playing \(Self.alpha)")
         }
 
+        /// What a broker had no room for it is told again, though nothing else happens.
+        @Test func aBrokerThatHadNoRoomIsToldAgain() throws {
+            let scene = try DesktopScene(broker: false)
+            let player = try scene.startPlayer("one", entry: Self.alpha, "Playing")
+            try scene.startBroker("busy")
+            try scene.startFocus("lomiri", [:])
+            try scene.until("playing \(Self.alpha)")
+            _ = try player.terminate()
+        }
+
         /// The broker hangs when jostle-focus comes, for longer than an answer is waited for.
         @Test func aBrokerThatDidNotSayWhichAppsThereAreIsAskedAgain() throws {
             let scene = try DesktopScene(broker: false)
