@@ -29,6 +29,13 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
     package static func unknownProperty(_ message: String) -> BusError { standard("UnknownProperty", message) }
     package static func propertyReadOnly(_ message: String) -> BusError { standard("PropertyReadOnly", message) }
 
+    /// What a caller hears whose user the bus does not know, as when it was reached by TCP.
+    package static let unknownCaller = accessDenied("the bus does not know your user")
+    /// What a caller hears when the bus failed to say who he is. He may ask again: it has not said that it does not know.
+    package static func untoldCaller(_ error: BusError) -> BusError {
+        failed("the bus does not say who you are: \(error.message)")
+    }
+
     /// An error of `org.freedesktop.DBus.Error`.
     package static func standard(_ name: String, _ message: String) -> BusError {
         BusError("org.freedesktop.DBus.Error." + name, message)

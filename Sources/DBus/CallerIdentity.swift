@@ -1,6 +1,9 @@
 import Glibc
 import Motion
 
+/// Who stands behind a connection, or what it hears while that cannot be said.
+package typealias CallerAnswer = Result<CallerIdentity, BusError>
+
 /// Who stands behind a connection, as far as that says what it may ask for.
 package struct CallerIdentity: Equatable, Sendable {
     package let user: UInt32

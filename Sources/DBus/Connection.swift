@@ -329,17 +329,20 @@ package final class Connection {
     }
 
     /// Tells whose connection a caller's is; at once, if that is known.
-    package func user(of sender: String, then: @escaping (UInt32?) -> Void) {
-        self.incoming.identity(of: sender) { then($0?.user) }
+    package func user(of sender: String, then: @escaping (Result<UInt32, BusError>) -> Void) {
+        self.incoming.identity(of: sender) { then($0.map(\.user)) }
     }
 
     /// Tells who stands behind a caller's connection; at once, if that is known.
-    package func identity(of sender: String, then: @escaping (CallerIdentity?) -> Void) {
+    package func identity(of sender: String, then: @escaping (CallerAnswer) -> Void) {
         self.incoming.identity(of: sender, then: then)
     }
 
-    /// Has it looked from now on whether those who call are in a sandbox, once for each connection.
-    package func lookForSandboxes(_ find: @escaping (ConnectionCredentials) -> CallerIdentity.Sandbox?) {
+    /// Has it looked from now on whether those who call are in a sandbox, once for each connection. Where that cannot be seen now, it is
+    /// looked again with the next call.
+    package func lookForSandboxes(
+        _ find: @escaping (ConnectionCredentials) throws(BusError) -> CallerIdentity.Sandbox?
+    ) {
         self.incoming.unknown.findSandbox = find
     }
 

@@ -34,14 +34,30 @@ package struct ConnectionCredentials {
         }
         (self.user, self.process, self.handle) = (user, process, handle)
     }
+
+    /// The same of a reply that has just come: one that is not as it should be is the bus's failure.
+    fileprivate init(reply: borrowing Message) throws(BusError) {
+        do throws(WireError) {
+            try self.init(reply)
+        } catch {
+            throw .failed("the reply is wrong: \(error)")
+        }
+    }
 }
 
 extension Connection {
-    /// Asks the bus who made a connection; `nil` when it does not know, or there is none of that name.
-    package func credentials(of uniqueName: String, then: @escaping (ConnectionCredentials?) -> Void) {
+    /// Asks the bus who made a connection.
+    package func credentials(
+        of uniqueName: String, then: @escaping (Result<ConnectionCredentials, BusError>) -> Void
+    ) {
         self.callBus("GetConnectionCredentials", uniqueName) { result in
-            guard let reply = try? result.take() else { return then(nil) }
-            then(try? ConnectionCredentials(reply))
+            let credentials: ConnectionCredentials
+            do throws(BusError) {
+                credentials = try ConnectionCredentials(reply: result.take())
+            } catch {
+                return then(.failure(.untoldCaller(error)))
+            }
+            then(.success(credentials))
         }
     }
 }

@@ -382,17 +382,17 @@ final class IncomingCalls {
     func knownIdentity(of sender: String) -> CallerIdentity? { self.callers[sender]?.identity }
 
     /// Tells who stands behind a caller's connection; at once, if that is known. A unique name never means another, and nobody leaves a
-    /// sandbox.
-    func identity(of sender: String, then: @escaping (CallerIdentity?) -> Void) {
-        if let identity = self.callers[sender]?.identity { return then(identity) }
-        self.unknown.ask(for: sender) { [weak self] identity in
-            if let self, let identity, sender.hasPrefix(":") {
+    /// sandbox. What could not be found out is asked anew the next time.
+    func identity(of sender: String, then: @escaping (CallerAnswer) -> Void) {
+        if let identity = self.callers[sender]?.identity { return then(.success(identity)) }
+        self.unknown.ask(for: sender) { [weak self] answer in
+            if let self, case .success(let identity) = answer, sender.hasPrefix(":") {
                 self.caller(sender).identity = identity
                 self.queue.setUser(identity.user, of: sender)
                 self.refusals.setUser(identity.user, of: sender)
                 self.given.setUser(identity.user, of: sender)
             }
-            then(identity)
+            then(answer)
         }
     }
 
@@ -402,11 +402,11 @@ final class IncomingCalls {
         let isFirst = !self.unknown.hasCalls(of: sender)
         for refused in self.unknown.add(call) { self.refuse(refused) }
         guard isFirst, self.unknown.hasCalls(of: sender) else { return }
-        self.identity(of: sender) { [weak self] identity in
+        self.identity(of: sender) { [weak self] answer in
             guard let self else { return }
             let calls = self.unknown.take(of: sender)
-            guard identity != nil else {
-                for call in calls { call.fail(.accessDenied("the bus does not know your user")) }
+            if case .failure(let error) = answer {
+                for call in calls { call.fail(error) }
                 return
             }
             self.putBack(calls.map { ($0, $0.message.size) }, of: sender)

@@ -42,8 +42,12 @@ package final class LogControl {
             Self.path, [(Self.table(), self)],
             guardian: { call, answer in
                 call.connection.identity(of: call.sender) { identity in
-                    let isAllowed = identity.map { $0.sandbox == nil } ?? false
-                    answer(isAllowed ? nil : .accessDenied("what is logged is nothing for who is in a sandbox"))
+                    do throws(BusError) {
+                        let isAllowed = try identity.get().sandbox == nil
+                        answer(isAllowed ? nil : .accessDenied("what is logged is nothing for who is in a sandbox"))
+                    } catch {
+                        answer(error)
+                    }
                 }
             })
     }

@@ -1,3 +1,6 @@
+import Loop
+import Motion
+
 /// Follows who owns which bus names.
 ///
 /// Many names share one match rule, installed while any is followed, because the bus walks its rules for every message.
@@ -19,6 +22,8 @@ package final class NameWatch {
         /// False until the bus has told the first owner.
         var isInformed = false
         var owner: String?
+        /// When the bus is asked again that did not say who that is.
+        var patience = RetryPatience()
 
         init(ownRule: Bool, _ handler: @escaping Handler) {
             self.ownRule = ownRule
@@ -122,14 +127,27 @@ package final class NameWatch {
             do throws(BusError) {
                 owner = try result.take().read(reply: String.self)
             } catch {
-                // A bus that says nothing has not said that there is none.
-                if error.isUnanswered {
-                    self?.ask(token)
+                // A bus that is there and says anything else has not said that there is none.
+                if !error.isNameFree, BusNames.isValid(token.name), let connection = self?.connection,
+                    connection.isReady
+                {
+                    self?.askAgain(token, after: error, on: connection)
                     return
                 }
             }
-            self?.followers[token.name]?[token.number]?.tell(owner)
+            guard let follower = self?.followers[token.name]?[token.number] else { return }
+            follower.patience = RetryPatience()
+            follower.tell(owner)
         }
+    }
+
+    private func askAgain(_ token: Token, after error: BusError, on connection: Connection) {
+        // One that said nothing took its time already.
+        if error.isUnanswered { return self.ask(token) }
+        guard let follower = self.followers[token.name]?[token.number] else { return }
+        follower.patience.failed(at: Timestamp(microseconds: Clock.monotonic.now()))
+        guard let next = follower.patience.nextTry else { return }
+        connection.loop.once(at: next.microseconds) { [weak self] in self?.ask(token) }
     }
 
     private func tell(_ name: String, _ owner: String?) {

@@ -10,16 +10,16 @@ final class UnknownCallers {
     /// Each caller stands for himself.
     private var calls = CallQueue<MethodCall>()
     /// Who waits for the answers that are under way.
-    private var questions: [String: [(CallerIdentity?) -> Void]] = [:]
-    /// Says in which sandbox whoever made a connection runs; `nil`: nobody looks for sandboxes.
-    var findSandbox: ((ConnectionCredentials) -> CallerIdentity.Sandbox?)?
+    private var questions: [String: [(CallerAnswer) -> Void]] = [:]
+    /// Says in which sandbox whoever made a connection runs, or why that cannot be seen now; `nil`: nobody looks for sandboxes.
+    var findSandbox: ((ConnectionCredentials) throws(BusError) -> CallerIdentity.Sandbox?)?
     /// How often the bus was asked.
     private(set) var asked: UInt64 = 0
 
     init(of connection: Connection) { self.connection = connection }
 
     /// Tells whose a connection is, as the bus says; whoever wants to know while it is being asked hears the same.
-    func ask(for name: String, then: @escaping (CallerIdentity?) -> Void) {
+    func ask(for name: String, then: @escaping (CallerAnswer) -> Void) {
         // Only a unique name means the same for both.
         if name.hasPrefix(":"), self.questions[name] != nil {
             self.questions[name]?.append(then)
@@ -27,23 +27,35 @@ final class UnknownCallers {
         }
         self.asked &+= 1
         if name.hasPrefix(":") { self.questions[name] = [then] }
-        self.askBus(name) { [weak self] identity in
-            guard name.hasPrefix(":") else { return then(identity) }
+        self.askBus(name) { [weak self] answer in
+            guard name.hasPrefix(":") else { return then(answer) }
             guard let waiting = self?.questions.removeValue(forKey: name) else { return }
-            for then in waiting { then(identity) }
+            for then in waiting { then(answer) }
         }
     }
 
-    private func askBus(_ name: String, _ then: @escaping (CallerIdentity?) -> Void) {
+    private func askBus(_ name: String, _ then: @escaping (CallerAnswer) -> Void) {
         guard let findSandbox else {
             return self.connection.callBus("GetConnectionUnixUser", name) { result in
-                let user = try? result.take().read(reply: UInt32.self)
-                then(user.map { CallerIdentity(user: $0) })
+                let user: UInt32
+                do throws(BusError) {
+                    user = try result.take().read(reply: UInt32.self)
+                } catch {
+                    return then(.failure(.untoldCaller(error)))
+                }
+                then(.success(CallerIdentity(user: user)))
             }
         }
-        self.connection.credentials(of: name) { credentials in
-            guard let credentials, let user = credentials.user else { return then(nil) }
-            then(CallerIdentity(user: user, sandbox: findSandbox(credentials)))
+        self.connection.credentials(of: name) { result in
+            let identity: CallerIdentity
+            do throws(BusError) {
+                let credentials = try result.get()
+                guard let user = credentials.user else { throw .unknownCaller }
+                identity = CallerIdentity(user: user, sandbox: try findSandbox(credentials))
+            } catch {
+                return then(.failure(error))
+            }
+            then(.success(identity))
         }
     }
 

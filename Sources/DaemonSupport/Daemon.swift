@@ -39,7 +39,9 @@ package final class Daemon {
         self.bus = Connection(
             to: address, on: self.loop, names: [busName], retry: .upTo(microseconds: Self.longestRetry))
         // On the system bus there are many users, into whose sandboxes we cannot look.
-        if address != .system { self.bus.lookForSandboxes { $0.findSandbox() } }
+        if address != .system {
+            self.bus.lookForSandboxes { (credentials) throws(BusError) in try credentials.findSandbox() }
+        }
         self.bus.export(Self.logControl(name, self.log).exportedObject())
     }
 

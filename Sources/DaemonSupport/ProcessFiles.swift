@@ -22,6 +22,14 @@ package struct ProcessFiles: ~Copyable {
         return files
     }
 
+    /// Makes sure that a process can be looked at: who has no descriptor left sees nothing, and would take that for what there is.
+    package static func checkRoom() throws(SystemError) {
+        try OwnedDescriptor(opening: "/", O_RDONLY | O_DIRECTORY).checkSpare(Self.mostOpen)
+    }
+
+    /// No more are open at a time, with what another thread may open meanwhile: fewer than whoever is given one leaves.
+    private static let mostOpen = 6
+
     // MARK: What stands in them
 
     /// The control groups that the process is in.

@@ -6,9 +6,9 @@ import Motion
 
 extension ConnectionCredentials {
     /// How well it is proven that whoever made the connection, and owns the app's name, is the app.
-    func proof(of app: AppID) -> IdentityProof {
+    func proof(of app: AppID) throws(BusError) -> IdentityProof {
         if app.isAnonymous { return .uid }
-        guard let files = self.openFiles() else { return .name }
+        guard let files = try self.openFiles() else { return .name }
         return ProcessEvidence(sandbox: files.sandbox, groups: files.groups).proof(of: app)
     }
 }

@@ -98,11 +98,9 @@ final class DurableLink {
         let app = AppID(name)
         let nothing = BusError.notFound("nothing of '\(printable(name))' is durable")
         // Also of what is not there: how long an answer takes is to say nothing.
-        self.service.bus.identity(of: call.sender) { [weak self] identity in
+        self.service.authority.ifKnown(call) { [weak self] identity in
             guard let self else { return }
-            guard let identity, let durable = self.apps[app],
-                identity.isRoot || identity.owns(app, of: durable.binding.user)
-            else {
+            guard let durable = self.apps[app], identity.isRoot || identity.owns(app, of: durable.binding.user) else {
                 // Whether it is is nobody else's to know.
                 return call.fail(nothing)
             }

@@ -78,13 +78,14 @@ final class LaunchLink {
 
     /// Learns whose connection has the name. It is that of its user for as long as it is there, whoever has the name by then.
     private func prove(_ owner: String, _ flight: Flight) {
-        self.service.bus.user(of: owner) { [weak self] user in
+        self.service.bus.user(of: owner) { [weak self] told in
             guard let self else { return }
-            guard let user else {
+            switch told {
+            case .success(let user): self.call(owner, of: user, flight)
+            case .failure(let error):
                 guard self.service.bus.isReady else { return self.postpone(flight.launch) }
-                return self.failed(flight.launch, .left, .disconnected("it left the bus"))
+                self.failed(flight.launch, .left, error)
             }
-            self.call(owner, of: user, flight)
         }
     }
 

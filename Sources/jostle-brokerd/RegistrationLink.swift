@@ -75,16 +75,19 @@ final class RegistrationLink {
 
     /// Learns who is behind the client, which is what remains to be known.
     private func identify(_ client: Client) {
-        self.service.bus.credentials(of: client.uniqueName) { [weak self, weak client] credentials in
+        self.service.bus.credentials(of: client.uniqueName) { [weak self, weak client] told in
             guard let self, let client, self.clients.has(client), client.uid == nil else { return }
-            guard let credentials, let uid = credentials.user else {
-                return self.clients.leave(client, .accessDenied("the bus does not know your user"))
+            do throws(BusError) {
+                let credentials = try told.get()
+                guard let uid = credentials.user else { throw .unknownCaller }
+                client.proof = try credentials.proof(of: client.app)
+                client.uid = uid
+                client.peer?.setUser(uid)
+                client.process = credentials.process.flatMap { UInt32(exactly: $0) }
+                self.complete(client, of: uid)
+            } catch {
+                self.clients.leave(client, error)
             }
-            client.uid = uid
-            client.peer?.setUser(uid)
-            client.process = credentials.process.flatMap { UInt32(exactly: $0) }
-            client.proof = credentials.proof(of: client.app)
-            self.complete(client, of: uid)
         }
     }
 

@@ -48,8 +48,9 @@ final class ReportLink {
         let policy = self.reporters
         for reporter in self.sources.present {
             self.service.authority.isReporter(among: policy, reporter.name) { [weak self] answer in
-                guard let self, self.reporters == policy else { return }
-                self.change { sources, _ in sources.setCounts(answer, by: reporter.name) }
+                // What it said counts as it did while nobody says whether it may.
+                guard let self, self.reporters == policy, case .success(let mayReport) = answer else { return }
+                self.change { sources, _ in sources.setCounts(mayReport, by: reporter.name) }
             }
         }
     }
@@ -182,8 +183,8 @@ final class ReportLink {
 
     /// The same for whoever calls.
     func mayKnowSources(_ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
-        self.service.bus.identity(of: call.sender) { [weak self] identity in
-            guard let self, let identity else { return answer(false) }
+        self.service.bus.identity(of: call.sender) { [weak self] told in
+            guard let self, case .success(let identity) = told else { return answer(false) }
             answer(self.mayKnowSources(call.sender, identity))
         }
     }
@@ -197,8 +198,8 @@ final class ReportLink {
 
     /// The same for whoever calls.
     func mayKnowForeground(_ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
-        self.service.bus.identity(of: call.sender) { [weak self] identity in
-            guard let self, let identity else { return answer(false) }
+        self.service.bus.identity(of: call.sender) { [weak self] told in
+            guard let self, case .success(let identity) = told else { return answer(false) }
             answer(self.mayKnowForeground(call.sender, identity))
         }
     }

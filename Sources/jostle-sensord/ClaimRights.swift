@@ -97,11 +97,9 @@ final class ClaimRights {
             answer(.success(caller))
         } else {
             self.waiting.open(sender, of: nil)
-            self.identify(sender) { [weak self] caller in
+            self.identify(sender) { [weak self] identified in
                 guard let self else { return }
-                guard let caller else {
-                    return self.finish(sender) { answer(.failure(.accessDenied("the bus does not know your user"))) }
-                }
+                guard case .success(let caller) = identified else { return self.finish(sender) { answer(identified) } }
                 for question in self.waiting.setUser(caller.user ?? UserShares.root, of: sender) { question.refuse() }
                 self.holders.admit(caller) { [weak self] admission in
                     guard case .success(let caller) = admission else {
@@ -150,8 +148,8 @@ final class ClaimRights {
         return self.holders.user(of: sender).map { Caller(name: sender, user: $0) }
     }
 
-    private func identify(_ sender: String, _ then: @escaping (Caller?) -> Void) {
-        if let caller = self.known(sender) { return then(caller) }
+    private func identify(_ sender: String, _ then: @escaping (Result<Caller, BusError>) -> Void) {
+        if let caller = self.known(sender) { return then(.success(caller)) }
         self.bus.user(of: sender) { user in then(user.map { Caller(name: sender, user: $0) }) }
     }
 

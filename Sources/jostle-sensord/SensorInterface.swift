@@ -141,9 +141,13 @@ final class ReaderService {
     /// root see everything.
     private func listUsage(_ options: [String: Value], _ call: MethodCall) throws(BusError) {
         let last = try UsageTable.Key.after(options)
-        self.bus.identity(of: call.sender) { [weak self] identity in
+        self.bus.identity(of: call.sender) { [weak self] answer in
             guard let self else { return }
-            guard let identity else { return call.fail(.accessDenied("the bus does not know your user")) }
+            let identity: CallerIdentity
+            switch answer {
+            case .success(let known): identity = known
+            case .failure(let error): return call.fail(error)
+            }
             let table = UsageTable(
                 self.sensors.flatMap(\.usage) + self.rights.usage + self.otherUsage() + self.bus.usage)
             let viewer: UsageTable.Viewer = identity.isTrusted ? .everything : .user(identity.payer)

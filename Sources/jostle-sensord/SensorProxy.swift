@@ -222,10 +222,12 @@ final class SensorProxy {
             return answer(self.rounds?.resting(sender) == nil ? nil : Self.refusal(.inactive, nil))
         }
         self.asked.open(sender, of: nil)
-        self.bus.user(of: sender) { [weak self] user in
+        self.bus.user(of: sender) { [weak self] told in
             guard let self else { return }
-            guard let user else {
-                return self.finish(sender) { answer(.accessDenied("the bus does not know your user")) }
+            let user: UInt32
+            switch told {
+            case .success(let known): user = known
+            case .failure(let error): return self.finish(sender) { answer(error) }
             }
             for (_, answer) in self.asked.setUser(user, of: sender) { answer(.tooManyWait) }
             guard let rounds = self.rounds else { return self.finish(sender) { self.letIn(sender, of: user, answer) } }
@@ -271,7 +273,7 @@ final class SensorProxy {
     /// asked, everybody.
     func mayRead(_ sensor: ProxySensor, _ call: MethodCall, _ answer: @escaping (Bool) -> Void) {
         guard self.rounds != nil, !self.state.isTold(call.sender, of: sensor) else { return answer(true) }
-        self.bus.identity(of: call.sender) { answer($0?.isTrusted ?? false) }
+        self.bus.identity(of: call.sender) { answer((try? $0.get().isTrusted) ?? false) }
     }
 
     // MARK: Actions

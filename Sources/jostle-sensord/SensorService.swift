@@ -256,10 +256,10 @@ final class SensorService: SampleSink {
     func inject(_ motion: String, _ call: MethodCall) {
         self.bus.identity(of: call.sender) { [weak self] identity in
             guard let self else { return }
-            guard let identity, identity.isTrusted else {
-                return call.fail(.accessDenied("motion is made by the reader's own user and root, in no sandbox"))
-            }
             do throws(BusError) {
+                guard try identity.get().isTrusted else {
+                    throw .accessDenied("motion is made by the reader's own user and root, in no sandbox")
+                }
                 try self.inject(motion)
                 call.reply()
             } catch {

@@ -60,5 +60,32 @@ extension BusTests {
             #expect(set.stderr.contains("Access denied") == (sandbox != nil), "\(set)")
             #expect(level == (sandbox == nil ? "emerg" : "info"))
         }
+
+        /// What cannot be seen of a caller is refused for the moment, and looked for again with its next call.
+        @Test func whoCannotBeLookedAtIsLookedAtAgain() throws {
+            let station = try Station()
+            var looks = 0
+            station.connection.lookForSandboxes { (_) throws(BusError) -> CallerIdentity.Sandbox? in
+                looks += 1
+                if looks == 1 { throw .limitsExceeded("no descriptor is left") }
+                return nil
+            }
+            var level = "info"
+            let control = LogControl(
+                identifier: "jostle-test", target: .init(allowed: ["console"], get: { "console" }, set: { _ in }),
+                level: { level }, setLevel: { level = $0 })
+            station.connection.export(control.exportedObject())
+            let client = try station.client()
+            let target = CallTarget(
+                Station.name, try #require(ObjectPath(self.path)), "org.freedesktop.DBus.Properties")
+            func set(_ word: String) throws(BusError) {
+                _ = try client.callAndWait(target, "Set", self.interface, "LogLevel", Value.string(word))
+            }
+            #expect(throws: BusError.limitsExceeded("no descriptor is left")) { try set("emerg") }
+            #expect(level == "info")
+            try set("alert")
+            try set("emerg")
+            #expect(level == "emerg" && looks == 2)
+        }
     }
 }

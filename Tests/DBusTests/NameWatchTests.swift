@@ -62,6 +62,26 @@ extension BusTests {
             #expect(station.connection.isReady)
         }
 
+        /// A bus that fails has not said that nobody has the name.
+        @Test func aBusThatFailsIsAskedAgain() throws {
+            let station = try Station()
+            let path = "\(station.bus.directory)/faulty"
+            let faulty = try BackgroundProgram(tool: [
+                "python3", Programs.source("Tests/Scripts/faulty-bus.py"), path, "confused",
+                "\(station.bus.directory)/bus",
+            ])
+            _ = try faulty.waitForLine { $0 == "listening" }
+            let connection = Connection(to: .address("unix:path=\(path)"), on: station.loop)
+            try connection.openAndWait()
+            let watch = NameWatch(on: connection)
+            var told: [String?] = []
+            _ = watch.follow(Station.name) { told.append($0) }
+            try station.until("owner") { !told.isEmpty }
+            #expect(told == [station.connection.uniqueName])
+            #expect(faulty.end == nil)
+            connection.close()
+        }
+
         @Test func aHandlerMayUnfollowItselfAndOthers() throws {
             let station = try Station()
             let watch = NameWatch(on: station.connection)

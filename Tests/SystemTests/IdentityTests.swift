@@ -123,6 +123,47 @@ extension EndToEnd {
             #expect(try self.register(stage).contains("\"identity\": \"name\""))
         }
 
+        // MARK: Who cannot be looked at now
+
+        /// What the bus fails to say of an app is no last word on it.
+        @Test func whomTheBusDoesNotTellOfMayAskAgain() throws {
+            // Another bus may hand out what no such socket hands on.
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            let path = "\(stage.bus.directory)/faulty"
+            let faulty = try BackgroundProgram(tool: [
+                "python3", Programs.source("Tests/Scripts/faulty-bus.py"), path, "confused",
+                "\(stage.bus.directory)/bus",
+            ])
+            _ = try faulty.waitForLine { $0 == "listening" }
+            try stage.startBroker(on: "unix:path=\(path)")
+            let register = "p call \(Self.root) Register sa{sv} ['\(Self.app)',{}]"
+            let lines = try stage.script("p own \(Self.app)", register, register)
+            try #require(lines.count == 2, "\(lines)")
+            #expect(lines[0].hasPrefix("p error org.freedesktop.DBus.Error.Failed: the bus does not say who you are"))
+            #expect(lines[1].hasPrefix("p ok "), "\(lines)")
+            #expect(faulty.end == nil)
+        }
+
+        /// Without a descriptor to look at a caller the broker knows nothing of it, and does not remember that.
+        @Test func whoComesWhileNoDescriptorIsLeftIsRefusedForTheMoment() throws {
+            let stage = try Stage(source: nil)
+            let broker = try #require(stage.broker)
+            func limit(_ count: Int) throws {
+                #expect(try Tool.run(["prlimit", "--pid", "\(broker.pid)", "--nofile=\(count):"]).status == 0)
+            }
+            let calls = [
+                "p call \(Self.root) Pause a{sv} [{}]", "p own \(Self.app)",
+                "p call \(Self.root) Register sa{sv} ['\(Self.app)',{}]",
+            ]
+            try limit(3)
+            let refused = try stage.script(calls)
+            let error = "p error org.freedesktop.DBus.Error.LimitsExceeded: no descriptor is left"
+            #expect(refused.count == 2 && refused.allSatisfy { $0.hasPrefix(error) }, "\(refused)")
+            try limit(1_024)
+            let taken = try stage.script(calls)
+            #expect(taken.count == 2 && taken.allSatisfy { $0.hasPrefix("p ok ") }, "\(taken)")
+        }
+
         // MARK: What a sandbox keeps one from
 
         private static let victim = "org.example.Victim"
