@@ -32,13 +32,17 @@ final class DurableLink {
 
     /// Why a client that has an app's name is not taken for the app; `nil`: it is.
     func mismatch(of client: Client) -> BusError? {
-        guard let durable = self.apps[client.app], let uid = client.uid else { return nil }
-        switch durable.binding.mismatch(of: IdentityBinding(user: uid, proof: client.proof)) {
-        case nil: return nil
-        case .user: return .identityMismatch("'\(client.app)' is another user's; 'jostle forget' gives it free")
+        client.uid.flatMap { self.mismatch(of: client.app, IdentityBinding(user: $0, proof: client.proof)) }
+    }
+
+    /// The same of whoever has the name, registered or not.
+    func mismatch(of app: AppID, _ claimant: IdentityBinding) -> BusError? {
+        switch self.apps[app]?.binding.mismatch(of: claimant) {
+        case nil: nil
+        case .user: .identityMismatch("'\(app)' is another user's; 'jostle forget' gives it free")
         case .proof(let proof):
-            return .identityMismatch(
-                "'\(client.app)' was once proven by its \(proof.name), and you are not; 'jostle forget' gives it free")
+            .identityMismatch(
+                "'\(app)' was once proven by its \(proof.name), and you are not; 'jostle forget' gives it free")
         }
     }
 

@@ -76,16 +76,27 @@ final class LaunchLink {
         }
     }
 
-    /// Learns whose connection has the name. It is that of its user for as long as it is there, whoever has the name by then.
+    /// Learns whose connection has the name, and how well it is proven to be the app: it has not registered. It is that of its user for
+    /// as long as it is there, whoever has the name by then.
     private func prove(_ owner: String, _ flight: Flight) {
-        self.service.bus.user(of: owner) { [weak self] told in
+        self.service.bus.credentials(of: owner) { [weak self] told in
             guard let self else { return }
-            switch told {
-            case .success(let user): self.call(owner, of: user, flight)
-            case .failure(let error):
-                guard self.service.bus.isReady else { return self.postpone(flight.launch) }
-                self.failed(flight.launch, .left, error)
+            guard self.service.bus.isReady else { return self.postpone(flight.launch) }
+            let claimant: IdentityBinding
+            do throws(BusError) {
+                let credentials = try told.get()
+                guard let user = credentials.user else { throw .unknownCaller }
+                claimant = IdentityBinding(user: user, proof: try credentials.proof(of: flight.launch.app))
+            } catch {
+                return self.failed(flight.launch, .left, error)
             }
+            // What is handed over to nobody in particular is nothing that is kept for the app.
+            if flight.handover.user != nil,
+                let mismatch = self.service.links.durable.mismatch(of: flight.launch.app, claimant)
+            {
+                return self.failed(flight.launch, .refused, mismatch)
+            }
+            self.call(owner, of: claimant.user, flight)
         }
     }
 

@@ -123,6 +123,29 @@ extension EndToEnd {
             #expect(try self.register(stage).contains("\"identity\": \"name\""))
         }
 
+        /// Nor is it handed what is kept for the app.
+        @Test func whoIsProvenWorseIsNotLaunchedInItsPlace() throws {
+            let stage = try Stage(source: Stage.rest, broker: false)
+            try stage.startBroker(
+                policy: "[Rule wake]\nWhenState=dead\nThen=allow\nDeliver=wake\nLifespan=1min\n",
+                apps: [Self.app: Self.file + "[Detector jolt]\npreset=shake.planar\nthreshold=2.3g\nrest=1h\n"],
+                "--state-dir", stage.state)
+            let answer = try self.register(stage, durable: true, by: try self.sandbox(of: Self.app, stage))
+            #expect(answer.contains("\"identity\": \"flatpak\""), "\(answer)")
+            // Called, it would answer and end.
+            let other = try BackgroundProgram(
+                tool: [
+                    "/usr/bin/python3", Programs.source("Tests/Scripts/receiver.py"), Self.app, "/dev/null", "done",
+                ],
+                environment: ["DBUS_STARTER_ADDRESS": stage.address])
+            try stage.bus.waitForName(Self.app)
+            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
+            try stage.until("its launch is refused") {
+                try stage.property("LastLaunch", at: Stage.Object.app(Self.app)).contains("\"refused\"")
+            }
+            #expect(other.end == nil)
+        }
+
         // MARK: Who cannot be looked at now
 
         /// What the bus fails to say of an app is no last word on it.
