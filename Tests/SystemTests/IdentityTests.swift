@@ -269,6 +269,19 @@ extension EndToEnd {
             _ = try victim.terminate()
         }
 
+        /// They are those of all apps of the user.
+        @Test func whoIsInASandboxIsShownNoWindows() throws {
+            let stage = try Stage(source: nil)
+            let focus = try BackgroundProgram("jostle-focus", ["--bus", stage.address, "--source", "gnome"])
+            try stage.bus.waitForName("org.jostle.Focus1")
+            let list = "p call org.jostle.Focus1 /org/jostle/Focus1 org.jostle.Focus1 ListWindows a{sv} [{}]"
+            let outside = try stage.script(list)
+            #expect(outside.first?.hasPrefix("p ok ") == true, "\(outside)")
+            let inside = try self.script(stage, inSandboxOf: Self.app, [list])
+            #expect(inside.first?.hasPrefix("p error org.freedesktop.DBus.Error.AccessDenied:") == true, "\(inside)")
+            #expect(focus.end == nil)
+        }
+
         /// A program can keep its user from looking at it: one in a sandbox, and one that knows passwords.
         @Test func whoHidesItsSandboxIsInOne() throws {
             let stage = try Stage(source: nil, broker: false)
