@@ -163,8 +163,16 @@ final class ClaimRights {
     ) {
         if caller.user == nil || self.isForAll(rate) { return then(.success(caller)) }
         self.read { [weak self] rates in
-            self?.findApp(of: caller, among: rates.faster) { fastest in
-                let fastest = fastest ?? rates.forAll
+            self?.findApp(of: caller, among: rates.faster) { found in
+                let own: Double?
+                switch found {
+                case .success(let rate): own = rate
+                // Who takes less has what everybody may.
+                case .failure(let error):
+                    guard orSlower else { return then(.failure(error)) }
+                    own = nil
+                }
+                let fastest = own ?? rates.forAll
                 var caller = caller
                 if fastest >= rate { return then(.success(caller)) }
                 guard orSlower else { return then(.failure(Self.refusal(of: rate, fastest))) }
@@ -174,11 +182,12 @@ final class ClaimRights {
         }
     }
 
-    /// Finds the fastest rate among those of the names that a caller has.
+    /// Finds the fastest rate among those of the names that a caller has; `nil`: it has none of them.
     private func findApp(
-        of caller: Caller, among apps: [(app: AppID, rate: Double)], _ then: @escaping (Double?) -> Void
+        of caller: Caller, among apps: [(app: AppID, rate: Double)],
+        _ then: @escaping (Result<Double?, BusError>) -> Void
     ) {
-        guard !apps.isEmpty else { return then(nil) }
+        guard !apps.isEmpty else { return then(.success(nil)) }
         // Policy may name thousands, of which few are here.
         self.bus.callBus("ListNames") { [weak self] result in
             let names: [String]? = try? result.take().read(reply: [String].self)
@@ -189,12 +198,17 @@ final class ClaimRights {
 
     /// Asks for one owner after the other, so that nobody's claim holds up what others ask of the bus.
     private func askOwner(
-        of apps: ArraySlice<(app: AppID, rate: Double)>, for caller: Caller, _ then: @escaping (Double?) -> Void
+        of apps: ArraySlice<(app: AppID, rate: Double)>, for caller: Caller,
+        _ then: @escaping (Result<Double?, BusError>) -> Void
     ) {
-        guard let (app, rate) = apps.first else { return then(nil) }
+        guard let (app, rate) = apps.first else { return then(.success(nil)) }
         self.bus.callBus("GetNameOwner", app.name) { [weak self] result in
-            let owner = try? result.take().read(reply: String.self)
-            if owner == caller.name { return then(rate) }
+            do throws(BusError) {
+                if try result.take().read(reply: String.self) == caller.name { return then(.success(rate)) }
+            } catch {
+                // Whatever else the bus answers, it has not said that the name is another's.
+                guard error.isNameFree else { return then(.failure(.untoldCaller(error))) }
+            }
             self?.askOwner(of: apps.dropFirst(), for: caller, then)
         }
     }
