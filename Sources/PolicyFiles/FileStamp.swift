@@ -1,20 +1,25 @@
 import Glibc
+import Motion
 
 /// What changes when a file does, be it written, replaced or given other rights.
 struct FileStamp: Equatable, Sendable {
     private let device: UInt64
     private let inode: UInt64
     private let size: Int64
-    private let modified: Int64
-    /// When it was changed last in any way, in µs of the wall clock. Nobody can set it.
+    /// When it was written last. Whoever owns it sets it to any time that there is, also to one beyond what ns can count.
+    private let modifiedSeconds: Int64
+    private let modifiedNanoseconds: Int64
+    /// When it was changed last in any way, in µs of the wall clock. Nobody can set it, but for who makes a file system.
     let changed: Int64
 
     init(_ status: stat) {
         self.device = UInt64(status.st_dev)
         self.inode = UInt64(status.st_ino)
         self.size = Int64(status.st_size)
-        self.modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
-        self.changed = Int64(status.st_ctim.tv_sec) * 1_000_000 + Int64(status.st_ctim.tv_nsec) / 1_000
+        self.modifiedSeconds = Int64(status.st_mtim.tv_sec)
+        self.modifiedNanoseconds = Int64(status.st_mtim.tv_nsec)
+        let changed = TimeSpan.seconds(Int64(status.st_ctim.tv_sec))
+        self.changed = (changed + TimeSpan(microseconds: Int64(status.st_ctim.tv_nsec) / 1_000)).microseconds
     }
 
     /// That of what a path leads to now; `nil` when that is nothing.

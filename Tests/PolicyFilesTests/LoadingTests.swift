@@ -169,6 +169,24 @@ import Testing
         }
     }
 
+    /// Whoever owns a file, or a directory, says when it was written: also in a year that no count of ns reaches.
+    @Test(arguments: [Int.min, -1, 10_413_792_000, Int.max])
+    func aFileOfAnyTimeIsRead(seconds: Int) throws {
+        try self.withDirectory { directory in
+            let time = timespec(tv_sec: seconds, tv_nsec: 999_999_999)
+            func make(_ text: String, _ path: String) throws {
+                try self.write(text, path)
+                for path in [path, directory] { try #require(utimensat(AT_FDCWD, path, [time, time], 0) == 0) }
+            }
+            let policy = "\(directory)/10-a.conf"
+            try make("[Policy]\nDefault=allow\n", policy)
+            #expect(self.source(directory).read().reading.policy?.otherwise == .allow)
+            unlink(policy)
+            try make("[App]\nUsage=one\n", "\(directory)/org.example.App.conf")
+            #expect(AppSource([directory]).readAll().files.map(\.id.name) == ["org.example.App"])
+        }
+    }
+
     @Test func aDirectoryThatWasAskedForHasToBeThere() throws {
         let reading = self.source("/tmp/jostle-no-such-directory").read().reading
         #expect(reading.inForce == nil)
