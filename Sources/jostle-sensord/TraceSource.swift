@@ -65,11 +65,13 @@ final class TraceSource: SampleSource {
     private func fill() -> Bool {
         guard let playback = self.playback else { return false }
         do {
-            return try playback.fill(self.sensor.name)
+            return try playback.fill(self.sensor)
+        } catch let problem as TraceProblem {
+            self.fail("\(self.path):\(problem)")
         } catch {
-            self.fail("\(self.path):\(error)")
-            return false
+            self.fail("\(self.path): \(error)")
         }
+        return false
     }
 
     /// The trace is no good; it stands still until somebody begins it anew.
@@ -137,7 +139,9 @@ private final class Playback {
     }
 
     /// Reads the next rows of a sensor. False at the end.
-    func fill(_ sensor: String) throws -> Bool {
+    ///
+    /// - Throws: also where the file is another one than it was when the sensor was described, and has it otherwise.
+    func fill(_ sensor: SensorDescription) throws -> Bool {
         self.rows.removeAll()
         self.next = 0
         while self.rows.isEmpty, !self.isAtEnd {
@@ -149,9 +153,20 @@ private final class Playback {
                 self.isAtEnd = true
                 try self.reader.finish()
             }
-            if let index = self.reader.header?.index(of: sensor) { self.rows = self.reader.blocks[index] }
+            if let header = self.reader.header {
+                guard let index = header.index(of: sensor.name), header.sensors[index].channels == sensor.channels
+                else { throw OtherTrace(sensor: sensor.name) }
+                self.rows = self.reader.blocks[index]
+            }
             self.reader.removeRows()
         }
         return !self.rows.isEmpty
     }
+}
+
+/// There is another trace in the place of the one that was there when we began.
+private struct OtherTrace: Swift.Error, CustomStringConvertible {
+    let sensor: String
+
+    var description: String { "it has no \(self.sensor) any more, or one of other channels" }
 }

@@ -215,6 +215,24 @@ extension Senses {
             #expect(lights.map { $0.values } == stride(from: 0, to: 100, by: 2).map { [Double($0)] })
         }
 
+        /// What is in its place by the time that somebody claims may have other channels, or another sensor.
+        @Test(arguments: ["# sensor: accelerometer\nt,x\n", "# sensor: light\nt,lux\n"])
+        func anotherTraceInItsPlaceIsNotPlayed(head: String) throws {
+            let stage = try Stage(source: nil, broker: false, files: ["count.csv": Self.trace])
+            let path = "\(stage.bus.directory)/count.csv"
+            try stage.startReader("trace:\(path)")
+            let rows = (0..<Self.rows).map { "\($0 * 20_000),0\n" }.joined()
+            try FleetScene.write("# jostle trace 1\n" + head + rows, to: path)
+            _ = try stage.script("p \(Self.claim(50))")
+            #expect(try stage.property("State", at: Stage.Object.accelerometer) == "s \"broken\"")
+            let detail = try stage.property("StateDetail", at: Stage.Object.accelerometer)
+            #expect(detail.contains("count.csv: it has no accelerometer any more, or"), "\(detail)")
+            // It is looked at anew by whoever claims.
+            try FleetScene.write(Self.trace, to: path)
+            let script = try stage.startScript("p hear", "p \(Self.claim(50))")
+            #expect(try self.hear(2, from: script).map { $0.values } == [[0, 0.5, -1], [1, 0.5, -1]])
+        }
+
         @Test func motionIsAddedToMadeMotionOnly() throws {
             let stage = try Stage(source: nil, broker: false, files: ["count.csv": Self.trace])
             try stage.startReader("trace:\(stage.bus.directory)/count.csv")
