@@ -6,6 +6,7 @@ package import Loop
 /// Nothing is lost when the process dies right after. A descriptor that does not wait is waited for here.
 /// The corresponding C function is `write`.
 package func writeAll(_ text: String, to descriptor: Int32) throws(SystemError) {
+    try checkMode(O_WRONLY, of: descriptor, for: "write")
     let bytes = Array(text.utf8)
     var written = 0
     while written < bytes.count {

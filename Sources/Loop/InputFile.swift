@@ -9,6 +9,7 @@ package struct InputFile: ~Copyable {
     /// No pipe: what somebody would have to write first could keep us waiting for ever. The corresponding C function is `open`.
     package init(_ path: String) throws(SystemError) {
         if path == "-" {
+            try checkMode(O_RDONLY, of: STDIN_FILENO, for: "read")
             self.descriptor = OwnedDescriptor(
                 adopting: try systemCall("fcntl") { fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) })
             return

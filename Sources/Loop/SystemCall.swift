@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Makes a system call and throws what it failed with.
@@ -17,4 +18,15 @@ package func systemCall<Result: FixedWidthInteger>(
         invariant(code != EBADF && code != EFAULT, error.description)
         throw error
     }
+}
+
+/// Makes sure that a descriptor that is not of our making is open for what `function` is about to do: `mode` is `O_RDONLY` or
+/// `O_WRONLY`.
+///
+/// Whoever starts us gives the standard descriptors as they like, and with one of ours that would be a mistake. The
+/// corresponding C function is `fcntl` with `F_GETFL`.
+package func checkMode(_ mode: Int32, of descriptor: Int32, for function: String) throws(SystemError) {
+    let flags = fcntl(descriptor, F_GETFL)
+    guard flags >= 0, CLinux_names_only(descriptor) == 0, [mode, O_RDWR].contains(flags & O_ACCMODE)
+    else { throw SystemError(code: EBADF, function: function) }
 }

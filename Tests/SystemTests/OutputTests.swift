@@ -217,18 +217,27 @@ extension Surroundings {
             ["policy", "coverage"], ["--help"], ["--version"], ["status", "--json"],
         ]
 
-        /// A full disk is told, and nobody who looks at the exit code takes half for the whole.
-        @Test func whatCannotBeWrittenIsAFailure() throws {
+        /// A full disk is told, and nobody who looks at the exit code takes half for the whole. So is an output that was opened to
+        /// be read.
+        @Test(arguments: [("> /dev/full", "No space left on device"), ("1< /dev/null", "Bad file descriptor")])
+        func whatCannotBeWrittenIsAFailure(output: String, problem: String) throws {
             let (stage, app) = try self.stage()
             for command in Self.commands {
                 let result = try stage.run(
-                    ["sh", "-c", "exec \"$@\" > /dev/full", "sh", Programs.path(of: "jostle")] + command)
+                    ["sh", "-c", "exec \"$@\" \(output)", "sh", Programs.path(of: "jostle")] + command)
                 #expect(result.status == 1, "\(command): \(result)")
                 #expect(result.stderr.hasPrefix("jostle: "), "\(command): \(result.stderr)")
-                #expect(result.stderr.contains("No space left on device"), "\(command): \(result.stderr)")
+                #expect(result.stderr.contains(problem), "\(command): \(result.stderr)")
                 #expect(result.stderr.split(separator: "\n").count == 1, "\(command): \(result.stderr)")
             }
             #expect(app.end == nil)
+        }
+
+        @Test func anInputThatCannotBeReadIsTold() throws {
+            let replay = [Programs.path(of: "jostle"), "replay", "--detector", "shake", "-"]
+            let result = try Tool.run(["sh", "-c", "exec \"$@\" 0> /dev/null", "sh"] + replay)
+            #expect(result.status == 2, "\(result)")
+            #expect(result.stderr == "jostle: -: read: Bad file descriptor (9)\n")
         }
 
         /// Who closes the pipe has read enough.
