@@ -7,6 +7,7 @@ INTROSPECTABLE = "org.freedesktop.DBus.Introspectable"
 ACCESS_DENIED = "org.freedesktop.DBus.Error.AccessDenied"
 NOT_SUPPORTED = "org.freedesktop.DBus.Error.NotSupported"
 INVALID_ARGS = "org.freedesktop.DBus.Error.InvalidArgs"
+UNKNOWN_METHOD = "org.freedesktop.DBus.Error.UnknownMethod"
 FAILED = "org.freedesktop.DBus.Error.Failed"
 
 BROKER = "org.jostle.Broker1"

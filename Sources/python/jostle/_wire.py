@@ -19,7 +19,7 @@ from dbus_fast import BusType, Message, MessageFlag, MessageType, Variant
 from dbus_fast.aio import MessageBus
 
 from ._errors import DISCONNECTED, NO_REPLY, JostleError, error_of, error_of_bus
-from ._names import BUS, BUS_PATH, INVALID_ARGS
+from ._names import BUS, BUS_PATH, INVALID_ARGS, UNKNOWN_METHOD
 
 Reply = Callable[[Message], None]
 """Run with a reply as it comes, before whatever else the sender sends."""
@@ -372,9 +372,17 @@ class Wire:
             return True
         answer = self._told(message) if self._told else None
         close_descriptors(message)
-        is_call = message.message_type is MessageType.METHOD_CALL
-        if is_call and not answer and (message.interface, message.member) == _PING:
-            # By which the broker learns that we read. As all that we send, the answer waits until there is room.
-            self.send(Message.new_method_return(message))
+        if message.message_type is MessageType.METHOD_CALL and not answer:
+            if MessageFlag.NO_REPLY_EXPECTED not in message.flags:
+                # As all that we send, it waits until there is room: what dbus-fast answers by itself would end the connection.
+                self.send(self._plain_reply(message))
             return True
         return answer
+
+    @staticmethod
+    def _plain_reply(message: Message) -> Message:
+        """The answer to a call that nobody takes."""
+        if (message.interface, message.member) == _PING:  # by which the broker learns that we read
+            return Message.new_method_return(message)
+        unknown: Any = UNKNOWN_METHOD
+        return Message.new_error(message, unknown, f"there is no {message.member} at {message.path}")

@@ -994,6 +994,22 @@ class Wires(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(wire._outbox.qsize(), 0)
             await wire.close()
 
+    async def test_calls_that_nobody_takes_are_refused_when_there_is_room(self) -> None:
+        async with testing.PrivateBus() as bus:
+            wire, peer, room = Wire(bus.address), Wire(bus.address), asyncio.Event()
+            await wire.open()
+            await peer.open()
+            with unittest.mock.patch.object(wire, "_has_room", lambda bus: room.wait()):
+                call = peer.call(wire.unique_name, "/nowhere", "org.example.Test", "Nothing")
+                asking = asyncio.create_task(call)
+                self.assertFalse((await asyncio.wait([asking], timeout=0.3))[0])
+                room.set()
+                with self.assertRaisesRegex(jostle.JostleError, "there is no Nothing at /nowhere") as caught:
+                    await asking
+            self.assertEqual(caught.exception.name, "org.freedesktop.DBus.Error.UnknownMethod")
+            await peer.close()
+            await wire.close()
+
     async def test_a_bus_that_goes_is_no_wrong_argument(self) -> None:
         async with testing.PrivateBus() as bus:
             wire = Wire(bus.address)
