@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
+
+from ._own import keep_from_children
 
 
 class Lifeline:
@@ -17,30 +20,28 @@ class Lifeline:
         """What tells it from the app's others; ``SessionChange`` has the activity's."""
         self.ended = asyncio.Event()
         """It is over: the broker ended it, or is gone, or the app let go of it."""
-        self._descriptor = descriptor
+        self._end: io.FileIO | None = None
         if descriptor < 0:
             self.ended.set()
             return
         os.set_blocking(descriptor, False)
-        asyncio.get_running_loop().add_reader(descriptor, self._look)
+        self._end = keep_from_children(io.FileIO(descriptor))
+        asyncio.get_running_loop().add_reader(self._end, self._look, self._end)
 
-    def _look(self) -> None:
+    def _look(self, end: io.FileIO) -> None:
         """The broker never writes anything: it closes its end."""
         try:
-            if os.read(self._descriptor, 64):
+            if end.read(64) != b"":
                 return
-        except BlockingIOError:
-            return
         except OSError:
             pass
         self.end()
 
     def end(self) -> None:
         """Lets go of it."""
-        if self._descriptor >= 0:
-            asyncio.get_running_loop().remove_reader(self._descriptor)
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self._end and not self._end.closed:
+            asyncio.get_running_loop().remove_reader(self._end)
+            self._end.close()
         self.ended.set()
 
 

@@ -13,6 +13,7 @@ from dbus_fast import Variant
 
 from ._errors import DISCONNECTED, NOT_FOUND, JostleError
 from ._names import FAILED, READER, READER_PATH, SENSOR
+from ._own import keep_from_children
 from ._wire import Wire, plain, take_descriptor
 
 _HEAD = struct.Struct("=IIQ")
@@ -198,7 +199,7 @@ async def stream(
             raise JostleError(NOT_FOUND, f"there is no sensor '{sensor}': there are {', '.join(known) or 'none'}")
         path, description = known[sensor]
         reply = await wire.call(owner, path, SENSOR, "OpenStream", "a{sv}", [options], service=READER)
-        with socket.socket(fileno=take_descriptor(reply, reply.body[0])) as end:
+        with keep_from_children(socket.socket(fileno=take_descriptor(reply, reply.body[0]))) as end:
             end.setblocking(False)
             yield Stream(end, description["channels"], plain(reply.body[1]))
 

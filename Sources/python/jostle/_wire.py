@@ -20,6 +20,7 @@ from dbus_fast.aio import MessageBus
 
 from ._errors import DISCONNECTED, NO_REPLY, JostleError, error_of, error_of_bus
 from ._names import BUS, BUS_PATH, INVALID_ARGS, UNKNOWN_METHOD
+from ._own import keep_from_children
 
 Reply = Callable[[Message], None]
 """Run with a reply as it comes, before whatever else the sender sends."""
@@ -189,6 +190,9 @@ class Wire:
                 "org.freedesktop.DBus.Error.NoServer", f"no bus at '{self._address}': {error or type(error).__name__}"
             ) from error
         self._bus = bus
+        for end in ("_stream", "_sock"):
+            with contextlib.suppress(Exception):
+                keep_from_children(getattr(bus, end))
         bus.add_message_handler(self._received)
         self._sender = asyncio.create_task(self._send(bus))
         self._watcher = asyncio.create_task(self._watch(bus))

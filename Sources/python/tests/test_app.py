@@ -679,6 +679,30 @@ class Background(Case):
         await self.broker.until(lambda: not self.double.assertions)
         self.assertLessEqual(descriptors(), before)
 
+    async def test_a_forked_child_keeps_nothing_going(self) -> None:
+        self.broker.sensor("accelerometer")
+        async with jostle.stream("accelerometer", rate=50) as stream, self.app.assertion("save") as assertion:
+            wire = self.app._link._wire
+            assert assertion._end and wire and wire._bus
+            numbers = [assertion._end.fileno(), stream._end.fileno(), wire._bus._fd]
+            ready, tell = os.pipe()
+            stay, let_go = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(let_go)
+                is_open = [str(number) for number in numbers if os.path.exists(f"/proc/self/fd/{number}")]
+                os.write(tell, " ".join(is_open).encode() + b"\n")
+                os.read(stay, 1)
+                os._exit(0)
+            os.close(stay)
+        try:
+            self.assertEqual(os.read(ready, 1000), b"\n")
+            self.assertEqual(await self.app.get_property("State"), "foreground")
+        finally:
+            for descriptor in (let_go, ready, tell):
+                os.close(descriptor)
+            os.waitpid(child, 0)
+
     async def test_sessions(self) -> None:
         changes: list[jostle.SessionChange] = []
         told = asyncio.Event()
