@@ -88,8 +88,9 @@ class App:
         # Nothing is being told to a broker that has come.
         self._settled = asyncio.Event()
         self._settled.set()
-        # Handlers run one at a time, and in order: who waits for a lock has it in that order.
-        self._turn = asyncio.Lock()
+        # Handlers run one at a time, and in order: who waits for a lock has it in that order. The broker waits for the answer to
+        # a launch, so that other handlers do not hold it up.
+        self._turn, self._launch_turn = asyncio.Lock(), asyncio.Lock()
         self._connected = asyncio.Event()
         self._is_closed = False
         self._refusal: JostleError | None = None
@@ -535,16 +536,12 @@ class App:
 
         async def tell() -> None:
             try:
-                await self._in_turn(handler, *arguments)
+                async with self._turn:
+                    await _run(handler, *arguments)
             except Exception:
                 _log.exception("a handler failed")
 
         self._start(tell())
-
-    async def _in_turn(self, handler: Callable[..., Any], *arguments: Any) -> Any:
-        """Runs a handler when those are done that were to be told before."""
-        async with self._turn:
-            return await _run(handler, *arguments)
 
     def _start(self, job: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs something besides, and keeps hold of it."""
@@ -620,7 +617,8 @@ class App:
         if self._launch is None:
             return Message.new_error(message, _error(NOT_SUPPORTED), "the app does nothing when it is launched")
         try:
-            answer = await self._in_turn(self._launch, launch)
+            async with self._launch_turn:
+                answer = await _run(self._launch, launch)
         except Exception as error:
             _log.exception("the handler of a launch failed")
             return Message.new_error(message, _error(FAILED), _described(error))

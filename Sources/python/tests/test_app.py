@@ -420,10 +420,6 @@ class Reconnecting(Case):
                 told.append("faded")
                 raise ZeroDivisionError
 
-        @self.app.on_launch
-        async def launched(launch: jostle.Launch) -> None:
-            told.append("launched")
-
         @self.app.on_broker_change
         def broker(is_there: bool) -> None:
             told.append("back" if is_there else "gone")
@@ -433,18 +429,16 @@ class Reconnecting(Case):
         await self.app.connect()
         await self.broker.session("playback", "interrupted")
         await self.broker.session("playback", "resumed")
-        launch = asyncio.create_task(self.broker.launch())
         await self.soon(begun)
         # Whatever it is, it has come before the answer.
         await self.app.get_property("State")
         self.assertEqual(told, ["interrupted"])
         with self.assertLogs("jostle", logging.ERROR):
             let_go.set()
-            await launch
-        await self.broker.leave()
-        await self.broker.come_back()
-        await self.soon(back)
-        self.assertEqual(told, ["interrupted", "faded", "resumed", "launched", "gone", "back"])
+            await self.broker.leave()
+            await self.broker.come_back()
+            await self.soon(back)
+        self.assertEqual(told, ["interrupted", "faded", "resumed", "gone", "back"])
 
     async def test_a_broker_is_asked_as_often_as_it_takes(self) -> None:
         await self.app.connect()
@@ -769,6 +763,21 @@ class Launches(Case):
         self.assertEqual([event.detector for event in launches[0].events], ["skip", "skip"])
         self.assertEqual((launches[0].reason, launches[0].missing), ("shake", 2))
         self.assertEqual(await self.broker.launch("push"), "pass")
+
+    async def test_other_handlers_hold_up_no_launch(self) -> None:
+        begun, let_go = asyncio.Event(), asyncio.Event()
+
+        @self.app.on_session
+        async def changed(change: jostle.SessionChange) -> None:
+            begun.set()
+            await let_go.wait()
+
+        self.app.on_launch(lambda launch: None)
+        await self.app.connect()
+        await self.broker.session("playback", "interrupted")
+        await self.soon(begun)
+        self.assertEqual(await asyncio.wait_for(self.broker.launch(), 10), "consume")
+        let_go.set()
 
     async def test_a_handler_that_fails_and_none(self) -> None:
         await self.app.connect()
