@@ -11,7 +11,7 @@ final class BrokerLink {
     /// What becomes of the broker.
     enum Change {
         /// It is gone, and our object with it, if we had one. Until this is told, calls still go there.
-        case leaves(wasRegistered: Bool)
+        case leaves
         /// It is there, and knows nothing of us, or not all.
         case comes
         /// It did not do what it was told again. Unless that is final, it comes again later.
@@ -102,7 +102,7 @@ final class BrokerLink {
     }
 
     private func brokerChanged(_ owner: String?) {
-        if self.broker != nil { self.onChange(.leaves(wasRegistered: self.isRegistered)) }
+        if self.broker != nil { self.onChange(.leaves) }
         self.isBrokerKnown = true
         self.broker = owner
         self.object = nil

@@ -374,9 +374,9 @@ public final class JostleApp {
 
     private func brokerChanged(_ change: BrokerLink.Change) {
         switch change {
-        case .leaves(let wasRegistered):
+        case .leaves:
             self.tasks.brokerLeaves()
-            if wasRegistered { self.arrived(.broker(isThere: false)) }
+            if self.registration.end() { self.arrived(.broker(isThere: false)) }
         case .comes: if self.registration.isNeeded { self.registerAgain() }
         case .refuses(let error): self.arrived(.refusal(JostleError(error)))
         }

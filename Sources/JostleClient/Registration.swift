@@ -13,6 +13,8 @@ struct Registration {
     /// The app was registered, so the next broker is to know it, too: also without detectors it may wait for what is kept, to be
     /// launched or to be given tasks.
     private(set) var isNeeded = false
+    /// As far as the app knows, a broker has all of it.
+    private var isInForce = false
     private var detectors: [Detector] = []
     /// Why the broker does not take the app any more, which whoever runs it is to learn.
     private var refusal: JostleError?
@@ -33,8 +35,17 @@ struct Registration {
     /// All detectors, split into calls.
     var batches: [ArraySlice<DetectorRequest>] { DetectorBatch.split(self.detectors.map(\.request)) }
 
-    /// A broker took the app.
-    mutating func begin() { self.isNeeded = true }
+    /// A broker took the app, and all that it asked for.
+    mutating func begin() {
+        self.isNeeded = true
+        self.isInForce = true
+    }
+
+    /// The broker is gone. False: it had not taken all yet, so that the app knows of none.
+    mutating func end() -> Bool {
+        defer { self.isInForce = false }
+        return self.isInForce
+    }
 
     /// Takes in detectors that the broker took; one of the same name is replaced.
     mutating func add(_ detectors: [Detector]) {

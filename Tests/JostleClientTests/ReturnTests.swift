@@ -108,6 +108,19 @@ import Testing
         #expect(scene.changes == [false, true])
     }
 
+    /// One that took the app, and left before it took its detectors, was never back.
+    @Test func thatItIsGoneIsToldOnce() throws {
+        let scene = try Scene()
+        try scene.app.add([Detector("jolt", preset: "shake")])
+        try scene.leave()
+        try scene.comeBack(["AddDetectors": .limitsExceeded("enough")])
+        try scene.until("the app hears the refusal") { !scene.refusals.isEmpty }
+        scene.broker.leave()
+        try scene.comeBack()
+        try scene.untilItIsBack()
+        #expect(scene.changes == [false, true])
+    }
+
     /// Whoever did not ask to be told waits for no event that cannot come.
     @Test func aRefusalThatNobodyHearsEndsTheRun() throws {
         let scene = try Scene()

@@ -92,6 +92,9 @@ class App:
         # a launch, so that other handlers do not hold it up.
         self._turn, self._launch_turn = asyncio.Lock(), asyncio.Lock()
         self._connected = asyncio.Event()
+        # As far as the app knows, the broker has all of it.
+        self._is_taken = False
+        self._is_open = False
         self._is_closed = False
         self._refusal: JostleError | None = None
         self._lifelines: set[Lifeline] = set()
@@ -125,6 +128,7 @@ class App:
         except BaseException:
             await self._leave()
             raise
+        self._is_taken = True
         self._connected.set()
         if self._object is None and (owner := self._link.broker):
             # Another broker came since the one that took us, and nobody was told yet.
@@ -462,7 +466,7 @@ class App:
 
     def _broker_changed(self, owner: str | None) -> None:
         """Told before whatever else the new owner says. Our object went with the old one, and what it began and we did not."""
-        was_registered, self._object = self._object is not None, None
+        self._object = None
         self._next_task = None  # the next one begins it again
         self._early.clear()
         if self._registering:
@@ -471,7 +475,8 @@ class App:
         self._settled.set()
         if not self._connected.is_set() or self._is_closed:
             return
-        if was_registered:
+        if self._is_taken:
+            self._is_taken = False
             self._tell(self._tell_broker, False)
         if owner:
             self._begin_registering(owner)
@@ -510,6 +515,7 @@ class App:
                 pause = min(2 * pause, _LONGEST_PAUSE)
         self._settled.set()
         self._refusal = None
+        self._is_taken = True
         # Beside us, so that it may ask for things.
         self._tell(self._tell_broker, True)
 

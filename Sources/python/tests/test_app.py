@@ -440,6 +440,32 @@ class Reconnecting(Case):
             await self.soon(back)
         self.assertEqual(told, ["interrupted", "faded", "resumed", "gone", "back"])
 
+    async def test_that_the_broker_is_gone_is_told_once(self) -> None:
+        told: list[bool] = []
+        back = asyncio.Event()
+
+        @self.app.on_broker_change
+        def changed(is_there: bool) -> None:
+            told.append(is_there)
+            if is_there:
+                back.set()
+
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        await self.broker.leave()
+        self.broker.refuse("AddDetectors", "org.freedesktop.DBus.Error.LimitsExceeded")
+        refused = asyncio.Event()
+        self.app.on_refusal(lambda error: refused.set())
+        with self.assertLogs("jostle", logging.WARNING):
+            await self.broker.come_back()
+            await self.soon(refused)
+        # It took the app, and left before it took all of it.
+        await self.broker.leave()
+        self.broker.allow("AddDetectors")
+        await self.broker.come_back()
+        await self.soon(back)
+        self.assertEqual(told, [False, True])
+
     async def test_a_broker_is_asked_as_often_as_it_takes(self) -> None:
         await self.app.connect()
         await self.app.add("skip", "shake")
