@@ -122,11 +122,17 @@ class App:
             raise JostleError(INVALID, f"'{self.app_id}' is no app id: give a well-known bus name, or nothing")
         if self._is_closed:
             raise RuntimeError("the app is closed: make another one")
+        if self._is_open:
+            raise RuntimeError("the app is connected already, or about to be")
+        self._is_open = True
         try:
             await self._link.open()
             await self._register()
+            if self._is_closed:
+                raise JostleError(DISCONNECTED, "the app was closed while it connected")
         except BaseException:
             await self._leave()
+            self._is_open = False
             raise
         self._is_taken = True
         self._connected.set()

@@ -577,6 +577,34 @@ class Reconnecting(Case):
             await self.app.add("skip", "shake")
         self.assertEqual(self.broker.calls.count("Register"), 2)
 
+    async def test_who_is_connected_does_not_connect_again(self) -> None:
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        with self.assertRaisesRegex(RuntimeError, "is connected already"):
+            await self.app.connect()
+        await self.broker.event("skip", 5)
+        self.assertEqual((await self.next(self.app.events())).peak, 5)
+        await self.app.close()
+        await self.broker.until(lambda: not self.broker.apps)
+
+    async def test_who_is_closed_while_it_connects_does_not_stay(self) -> None:
+        opening = self.app._link.open
+        begun, go_on = asyncio.Event(), asyncio.Event()
+
+        async def open_late() -> None:
+            begun.set()
+            await go_on.wait()
+            await opening()
+
+        with unittest.mock.patch.object(self.app._link, "open", open_late):
+            connecting = asyncio.create_task(self.app.connect())
+            await self.soon(begun)
+            await self.app.close()
+            go_on.set()
+            with self.assertRaisesRegex(jostle.JostleError, "was closed while it connected"):
+                await connecting
+        await self.broker.until(lambda: not self.broker.apps)
+
     async def test_who_is_cancelled_while_closing_learns_of_it(self) -> None:
         await self.app.connect()
         closing = asyncio.create_task(self.app.close())
