@@ -18,9 +18,12 @@ struct AppsCommand {
     let loop: EventLoop
 
     private func run() throws(CommandFailure) {
-        let service = try Service.broker(on: self.bus, self.loop)
+        let service = try Service.broker(on: self.bus, self.loop, within: Service.brokerPatience)
         // Who says what is in front stands beside: where that is not told, there is a list all the same.
-        let sources = (try? service.properties(Path.broker, InterfaceName.broker)).map { FocusRow.all($0) } ?? []
+        let broker = try service.unlessRefused { () throws(CommandFailure) in
+            try service.properties(Path.broker, InterfaceName.broker)
+        }
+        let sources = broker.map { FocusRow.all($0) } ?? []
         let apps = try AppRow.all(service, sources)
         if self.isJSON {
             for app in apps { self.terminal.print(app.json) }
@@ -70,12 +73,16 @@ struct AppRow {
 
     /// - Parameter sources: What is said of the foreground.
     static func all(_ service: Service, _ sources: [FocusRow]) throws(CommandFailure) -> [AppRow] {
-        try service.listApps().map {
-            AppRow(
-                path: $0.object, id: $0.app, state: $0.state, detectors: $0.detectors, hits: $0.hits,
-                delivered: $0.delivered, denied: $0.denied, dropped: $0.dropped, shown: sources.word(on: $0.app),
-                properties: (try? service.app($0.object)) ?? [:])
+        var rows: [AppRow] = []
+        for app in try service.listApps() {
+            let own = try service.unlessRefused { () throws(CommandFailure) in try service.app(app.object) }
+            rows.append(
+                AppRow(
+                    path: app.object, id: app.app, state: app.state, detectors: app.detectors, hits: app.hits,
+                    delivered: app.delivered, denied: app.denied, dropped: app.dropped,
+                    shown: sources.word(on: app.app), properties: own ?? [:]))
         }
+        return rows
     }
 
     static func table(of apps: [AppRow], withFiles: Bool = false) -> Columns {

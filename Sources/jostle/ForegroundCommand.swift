@@ -21,6 +21,9 @@ struct ForegroundCommand {
             try ForegroundCommand(app: app ?? "", invocation: invocation).run()
         })
 
+    /// How long the broker may take to hear that this ends, in ms: who ends it does not wait for one that hangs.
+    private static let patienceAtTheEnd: Int32 = 500
+
     /// Empty: no app.
     private let app: String
     private let invocation: Invocation
@@ -62,7 +65,8 @@ struct ForegroundCommand {
         try loop.wait { isOver || failure != nil }
         // The broker forgets it with our end, but later: it waits for one who comes again. Of an end that we chose it hears.
         if failure == nil, isSaid {
-            _ = try? service.call(Path.broker, InterfaceName.broker, "ForgetWindows", noOptions)
+            _ = try? service.call(
+                Path.broker, InterfaceName.broker, "ForgetWindows", noOptions, timeout: Self.patienceAtTheEnd)
         }
         if let failure { throw failure }
     }

@@ -15,6 +15,8 @@ struct Service {
     private let isStarted: Bool
     /// The same of the reader, which has nothing to do that takes longer.
     private static let readerPatience: Int32 = 2_500
+    /// The same of the broker for what it knows without asking its disk: longer than any such answer, shorter than anybody's patience.
+    static let brokerPatience: Int32 = 5_000
 
     /// - Parameters:
     ///   - name: a bus name of our own, under which we ask.
@@ -93,6 +95,19 @@ struct Service {
     private func failure(_ error: BusError) -> CommandFailure {
         error.name == BusError.noReply("").name
             ? CommandFailure(silent: self.title) : CommandFailure(error, service: self.title)
+    }
+
+    /// What is asked for besides; `nil`: it is refused, or of who has just left. That nobody answers is told: each further question
+    /// would wait as long.
+    func unlessRefused<Answer>(
+        _ ask: () throws(CommandFailure) -> Answer
+    ) throws(CommandFailure) -> Answer? {
+        do throws(CommandFailure) {
+            return try ask()
+        } catch {
+            guard error.code != .noService else { throw error }
+            return nil
+        }
     }
 
     func read<each T: WireValue>(

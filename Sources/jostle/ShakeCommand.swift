@@ -64,8 +64,9 @@ struct ShakeCommand {
         do throws(BusError) {
             let owner = try connection.callAndWait(bus, "GetNameOwner", BusName.broker).read(reply: String.self)
             let target = CallTarget(owner, Path.broker, "org.freedesktop.DBus.Properties")
-            let isPaused = try connection.callAndWait(target, "Get", InterfaceName.broker.description, "Paused")
-                .read(reply: Value.self)
+            let isPaused = try connection.callAndWait(
+                target, "Get", InterfaceName.broker.description, "Paused", timeout: Service.brokerPatience
+            ).read(reply: Value.self)
             return isPaused == .boolean(true)
                 ? "motion is switched off, so no app hears of it; 'jostle resume' switches it on" : nil
         } catch {

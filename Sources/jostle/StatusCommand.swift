@@ -28,7 +28,7 @@ struct StatusCommand {
     let loop: EventLoop
 
     private func run() throws(CommandFailure) {
-        let service = try Service.broker(on: self.bus, self.loop)
+        let service = try Service.broker(on: self.bus, self.loop, within: Service.brokerPatience)
         let broker = try service.properties(Path.broker, InterfaceName.broker)
         let apps = try AppRow.all(service, FocusRow.all(broker))
         let sensors = broker.rows("Sensors")
@@ -90,7 +90,7 @@ struct StatusCommand {
 
     /// What is held of the limits. The reader is not started for it: who does not run holds nothing.
     private func showLimits() throws(CommandFailure) {
-        let broker = try Service.broker(on: self.bus, self.loop)
+        let broker = try Service.broker(on: self.bus, self.loop, within: Service.brokerPatience)
         var all = [UsageRows("broker", try broker.listUsage(Path.broker, InterfaceName.broker))]
         var absence: String?
         do throws(CommandFailure) {

@@ -58,7 +58,8 @@ struct TasksCommand {
     }
 
     private func run() throws(CommandFailure) {
-        let rows = try Self.rows(of: try Service.broker(on: self.bus, self.loop))
+        let broker = try Service.broker(on: self.bus, self.loop, within: Service.brokerPatience)
+        let rows = try Self.rows(of: broker)
         if self.isJSON {
             for row in rows { self.terminal.print(row.json.text) }
             return

@@ -19,8 +19,6 @@ final class TopFeed {
     /// The broker is started for the first question at most: whoever stops it does not want it back.
     private var isFirst = true
 
-    /// Longer than any broker's answer, shorter than anybody's patience.
-    private static let patience: Int32 = 5_000
     /// More apps than any broker has.
     private static let most = 65_536
     private static let properties = ["Sensors", "Paused", "Locked", "Durability"]
@@ -91,7 +89,7 @@ final class TopFeed {
         let isStarted = self.isFirst
         self.isFirst = false
         self.service.ask(
-            Path.broker, interface, member, repeat each arguments, timeout: Self.patience, starting: isStarted
+            Path.broker, interface, member, repeat each arguments, timeout: Service.brokerPatience, starting: isStarted
         ) { [weak self] result in
             // Another round may have begun since.
             guard let self, self.round != nil else { return }
@@ -107,7 +105,8 @@ final class TopFeed {
     func explain(_ app: String, _ then: @escaping ([String]) -> Void) {
         let options: [String: Value] = [VerdictKey.app: .string(app)]
         self.service.ask(
-            Path.broker, InterfaceName.broker, "Explain", UInt64(0), options, timeout: Self.patience, starting: false
+            Path.broker, InterfaceName.broker, "Explain", UInt64(0), options, timeout: Service.brokerPatience,
+            starting: false
         ) { [weak self] result in
             guard let self else { return }
             do throws(CommandFailure) {
