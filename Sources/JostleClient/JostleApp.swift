@@ -272,6 +272,9 @@ public final class JostleApp {
     /// It counts until the event's `answerBy`. Where nobody is next it is as good as `acknowledge`.
     public func pass(_ event: MotionEvent) { self.answer(event, "pass") }
 
+    /// Has an event come again that wants an answer: from its handler, which could do nothing with it.
+    package func leaveOpen(_ event: MotionEvent) { self.desk.close(event) }
+
     private func answer(_ event: MotionEvent, _ answer: String) {
         self.desk.close(event)
         // Without a broker it is kept in mind: the next one is told in Subscribe, or when it sends a copy.
@@ -390,14 +393,16 @@ public final class JostleApp {
     private func subscribeAgain() {
         guard self.registration.isSubscribed else { return self.addAgain(self.registration.batches[...]) }
         self.link.tellAgain("Subscribe", Self.subscription(since: self.desk.lastAnswered)) { [weak self] in
-            guard let self else { return }
-            self.addAgain(self.registration.batches[...])
+            if let self { self.addAgain(self.registration.batches[...]) }
         }
     }
 
     /// Adds the detectors that were there before.
     private func addAgain(_ batches: ArraySlice<ArraySlice<DetectorRequest>>) {
-        guard let batch = batches.first else { return self.arrived(.broker(isThere: true)) }
+        guard let batch = batches.first else {
+            self.registration.begin()
+            return self.arrived(.broker(isThere: true))
+        }
         self.link.tellAgain("AddDetectors", batch.map(\.wire)) { [weak self] in self?.addAgain(batches.dropFirst()) }
     }
 }

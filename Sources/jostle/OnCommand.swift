@@ -91,7 +91,13 @@ struct OnCommand {
             environment: Self.environment)
         do throws(JostleError) {
             let client = JostleApp(app: self.app, on: self.bus, loop: self.loop)
-            client.onEvent = { event in if !runner.take(event) { client.pass(event) } }
+            client.onEvent = { event in
+                switch runner.take(event) {
+                case .taken: break
+                case .skipped: client.pass(event)
+                case .notBegun: client.leaveOpen(event)
+                }
+            }
             client.onGap = { complain($0.line) }
             endOnSignals(self.loop)
             try client.connectForGood()
@@ -119,6 +125,16 @@ struct OnCommand {
 
 /// Runs one command for events: so many at once, and for the newest of those that come meanwhile when there is room again.
 private final class CommandRunner {
+    /// What becomes of an event.
+    enum Course {
+        /// Its command was begun, or it waits for its turn.
+        case taken
+        /// It is skipped at once: somebody else may have it.
+        case skipped
+        /// Its command could not be begun, which may go better when it comes again.
+        case notBegun
+    }
+
     /// Commands at work at the same time.
     static let most = 16
 
@@ -145,20 +161,17 @@ private final class CommandRunner {
         self.environment = environment
     }
 
-    /// - Returns: false when the event is skipped at once: somebody else may have it.
-    func take(_ event: MotionEvent) -> Bool {
-        if self.running < self.atOnce {
-            self.start(event)
-            return true
-        }
+    /// Runs the command for an event, now or later.
+    func take(_ event: MotionEvent) -> Course {
+        if self.running < self.atOnce { return self.start(event) ? .taken : .notBegun }
         guard self.atOnce == 1 else {
             complain("\(Self.title(event)) is skipped: \(self.atOnce) commands are still at work")
-            return false
+            return .skipped
         }
         // What is newest counts: of a gesture that it is wanted, of a place where one is now.
         if self.waiting != nil { self.skipped += 1 }
         self.waiting = event
-        return true
+        return .taken
     }
 
     /// Nothing is started any more. What is at work goes on by itself and does not count.
@@ -169,17 +182,21 @@ private final class CommandRunner {
         throw CommandFailure(.no, "\(self.failed) of \(self.ended) commands did not end with status 0")
     }
 
-    private func start(_ event: MotionEvent) {
+    /// - Returns: false when it cannot be begun, which is told.
+    @discardableResult
+    private func start(_ event: MotionEvent) -> Bool {
         var command = ChildProcess.Command(self.program, self.arguments)
         command.environment = self.environment(event)
         do {
             // The loop keeps the child until it has ended.
             _ = try ChildProcess(command, on: self.loop) { [weak self] in self?.childEnded($0, event) }
             self.running += 1
+            return true
         } catch {
             self.ended += 1
             self.failed += 1
             complain("cannot run '\(printable(self.program))': \(SystemError.message(for: error.code))")
+            return false
         }
     }
 

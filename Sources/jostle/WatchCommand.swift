@@ -49,8 +49,11 @@ struct WatchCommand {
             let client = JostleApp(app: self.app, on: self.bus, loop: self.loop)
             var left = self.count
             client.onEvent = { event in
-                // A reader that left ends us, as it ends every filter.
-                if !self.terminal.print(self.isJSON ? event.json : event.line(self.terminal)) { client.stop() }
+                // A reader that left ends us, as it ends every filter. What it did not get comes again.
+                guard self.terminal.print(self.isJSON ? event.json : event.line(self.terminal)) else {
+                    client.leaveOpen(event)
+                    return client.stop()
+                }
                 left = left.map { $0 - 1 }
                 if left == 0 { client.stop() }
             }

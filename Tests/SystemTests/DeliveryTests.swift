@@ -87,6 +87,44 @@ extension EndToEnd {
             #expect(try stage.count("Delivered", at: Self.object) == 16)
         }
 
+        // MARK: What could not be done
+
+        /// The app comes again with a detector that the shake of before does not reach, and is sent what it did not answer.
+        private func findsTheFirst(_ stage: Stage) throws {
+            let again = try BackgroundProgram(
+                "jostle", ["watch", "--json", "--kept", "--app", Self.app, "shake.planar,threshold=5g"],
+                environment: stage.environment)
+            let kept = try again.nextEvent()
+            #expect(field("sequence", of: kept) == "1" && field("redelivered", of: kept) == "true")
+            #expect(try again.terminate() == .exited(0))
+        }
+
+        /// Whoever read what `jostle watch` prints left before the event came.
+        @Test func whatNobodyReadIsNotAnswered() throws {
+            let stage = try self.stage("Reliability=ack\nLifespan=10min")
+            let watch = "\"$0\" watch --json --app \(Self.app) shake.planar,threshold=2g"
+            let pipe = "\(watch) | { head -n 1; exec <&-; echo gone; }"
+            let app = try BackgroundProgram(
+                tool: ["sh", "-c", pipe, Programs.path(of: "jostle")], environment: stage.environment)
+            _ = try app.waitForLine { $0 == "gone" }
+            try stage.inject("shake peak=3g for=1500ms; rest 60s")
+            #expect(try app.waitForEnd() == .exited(0))
+            try self.findsTheFirst(stage)
+        }
+
+        @Test func whatNoCommandWasBegunForIsNotAnswered() throws {
+            let stage = try Stage(broker: false, files: ["command": "#!/nonexistent/shell\n"])
+            let command = "\(stage.bus.directory)/command"
+            try #require(chmod(command, 0o755) == 0)
+            try stage.startBroker(policy: "[Rule all]\nThen=allow\nReliability=ack\nLifespan=10min\n")
+            let app = try stage.start("on", "--app", Self.app, "shake.planar,threshold=2g", "--", command)
+            _ = try app.waitForLine(on: .errors) { $0.hasPrefix("jostle: listening for ") }
+            try stage.inject("shake peak=3g for=1500ms; rest 60s")
+            _ = try app.waitForLine(on: .errors) { $0.hasPrefix("jostle: cannot run ") }
+            #expect(try app.terminate() == .exited(1))
+            try self.findsTheFirst(stage)
+        }
+
         // MARK: Away and back
 
         @Test func aKilledAppFindsWhatItDidNotAnswer() throws {
