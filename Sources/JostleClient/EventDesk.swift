@@ -6,6 +6,8 @@ struct EventDesk {
         case answered
         /// It waits until somebody asks for it.
         case kept
+        /// The same, and an older one that does not come again has given way to it.
+        case keptInPlaceOf(EventGap)
         /// It is handed out now. One that `wantsAck` is acknowledged afterwards, if it is still `isOpen`.
         case due(wantsAck: Bool)
     }
@@ -33,8 +35,10 @@ struct EventDesk {
         if wantsAck, event.isRedelivered, self.answered.contains(event.name) { return .answered }
         if self.isSequenced {
             // A copy of one that waits, or that was asked for last, is answered with that one.
-            if !wantsAck || !event.isRedelivered || !self.isAtHand(event.name) { self.heard.append(event) }
-            return .kept
+            if wantsAck, event.isRedelivered, self.isAtHand(event.name) { return .kept }
+            let gap = self.heard.count < Arrivals.mostEvents ? nil : self.giveWay()
+            self.heard.append(event)
+            return gap.map { .keptInPlaceOf($0) } ?? .kept
         }
         if wantsAck { self.current = event.name }
         return .due(wantsAck: wantsAck)
@@ -69,6 +73,12 @@ struct EventDesk {
 
     private func isAtHand(_ name: MotionEvent.Name) -> Bool {
         self.given?.name == name || self.heard.contains { $0.name == name }
+    }
+
+    /// Drops the oldest event that does not come again.
+    private mutating func giveWay() -> EventGap? {
+        guard let index = self.heard.firstIndex(where: { !$0.wantsAck }) else { return nil }
+        return EventGap(dropping: self.heard.remove(at: index))
     }
 
     /// Whether an event waits.

@@ -18,6 +18,19 @@ public struct EventGap: Hashable, Sendable {
 }
 
 extension EventGap {
+    /// An event that we have, and that gives way to newer ones because nobody asks for it.
+    init(dropping event: MotionEvent) {
+        self.init(first: event.sequence, last: event.sequence, dropped: 1, expired: 0, removed: 0)
+    }
+
+    /// Takes in the next event, if all events of the gap gave way.
+    mutating func take(_ event: MotionEvent) -> Bool {
+        guard event.sequence == self.last &+ 1, self.dropped == self.count else { return false }
+        self.last = event.sequence
+        self.dropped &+= 1
+        return true
+    }
+
     /// What the broker said.
     init(_ body: GapCodec.Body) {
         self.init(

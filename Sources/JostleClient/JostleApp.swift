@@ -288,15 +288,11 @@ public final class JostleApp {
         return MotionEvents(client: self)
     }
 
-    var hasNextEvent: Bool { self.desk.hasNext }
-
     /// The next event that waits, for whoever iterates over them.
     func nextEvent() -> MotionEvent? { self.desk.next() }
 
     /// Whoever asks for the next event is done with the last one.
-    func finishGiven() {
-        if let event = self.desk.finishGiven() { self.acknowledge(event) }
-    }
+    func finishGiven() { if let event = self.desk.finishGiven() { self.acknowledge(event) } }
 
     /// Has a handler told what the broker sent.
     func arrived(_ arrival: Arrival) {
@@ -315,7 +311,10 @@ public final class JostleApp {
 
     private func tell() {
         guard !self.isStopped, self.arrivals.begin() else { return }
-        while !self.isStopped, let arrival = self.arrivals.next() { self.handle(arrival) }
+        // What handlers bring in by their calls is told in the next round: this one has an end.
+        for _ in 0..<self.arrivals.count where !self.isStopped {
+            if let arrival = self.arrivals.next() { self.handle(arrival) }
+        }
         self.arrivals.end()
         // For programs with a loop of their own: there is more.
         if !self.arrivals.isEmpty { self.tellSoon() }
@@ -346,6 +345,7 @@ public final class JostleApp {
         switch self.desk.take(event) {
         case .answered: self.acknowledge(event)
         case .kept: break
+        case .keptInPlaceOf(let gap): self.onGap(gap)
         case .due(let wantsAck):
             self.onEvent(event)
             if wantsAck, self.desk.isOpen(event) { self.acknowledge(event) }

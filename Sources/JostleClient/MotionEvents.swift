@@ -28,7 +28,7 @@ public struct MotionEvents: AsyncSequence {
                 if let event = self.client.nextEvent() { return event }
                 if Task.isCancelled { return nil }
                 try self.client.dispatch()
-                if self.client.hasNextEvent { continue }
+                if let event = self.client.nextEvent() { return event }
                 try await Readiness.wait(for: self.client.descriptor)
             }
         }

@@ -31,6 +31,33 @@ import Testing
         #expect(arrivals.begin() == false)
     }
 
+    private func event(_ sequence: UInt64, wantsAck: Bool = false) -> MotionEvent {
+        MotionEvent(
+            sequence: sequence, epoch: sequence + 100, time: 0, detector: "d", peak: 1, isSimulated: false,
+            isClipped: false, wantsAck: wantsAck, isRedelivered: false, isPersistent: false, received: 0)
+    }
+
+    /// Then the oldest give way in their place, and none that the broker would send again.
+    @Test func soManyEventsWait() {
+        var arrivals = Arrivals()
+        arrivals.add(.event(self.event(1, wantsAck: true)))
+        for number in 2...UInt64(Arrivals.mostEvents + 3) { arrivals.add(.event(self.event(number))) }
+        #expect(arrivals.count == Arrivals.mostEvents + 1)
+        #expect(arrivals.begin() == true)
+        guard case .event(let first)? = arrivals.next(), case .gap(let gap)? = arrivals.next(),
+            case .event(let second)? = arrivals.next()
+        else {
+            Issue.record("they are told otherwise")
+            return
+        }
+        #expect(first.sequence == 1 && second.sequence == 5)
+        #expect(gap == EventGap(first: 2, last: 4, dropped: 3, expired: 0, removed: 0))
+        // Who was told makes room.
+        arrivals.add(.event(self.event(5_000)))
+        arrivals.end()
+        #expect(arrivals.count == Arrivals.mostEvents - 1)
+    }
+
     @Test func whatArrivesDuringACallWaitsForItsAnswer() {
         var arrivals = Arrivals()
         arrivals.callBegins()

@@ -42,6 +42,18 @@ import Testing
         #expect(desk.take(self.event(1, isRedelivered: true)) == .due(wantsAck: false))
     }
 
+    @Test func soManyWaitToBeAskedFor() {
+        var desk = EventDesk()
+        desk.beginSequence()
+        let most = UInt64(Arrivals.mostEvents)
+        let courses = (1...most).map { desk.take(self.event($0, wantsAck: $0 == 1)) }
+        #expect(courses.allSatisfy { $0 == .kept })
+        let gap = EventGap(first: 2, last: 2, dropped: 1, expired: 0, removed: 0)
+        #expect(desk.take(self.event(most + 1, wantsAck: false)) == .keptInPlaceOf(gap))
+        let numbers = (0..<2).map { _ in desk.next()?.sequence }
+        #expect(numbers == [1, 3])
+    }
+
     @Test func soManyAnswersAreRemembered() {
         var desk = EventDesk()
         for number in 1...33 { desk.remember(self.event(UInt64(number)).name) }

@@ -73,6 +73,29 @@ extension Surroundings {
             #expect(refused?.kind == .failed && refused?.message.contains("a handler cannot run") == true)
         }
 
+        /// What comes while a handler waits for its answers is told in the next round, which a run may end before.
+        @Test func aRunEndsThoughHandlersAskAllTheTime() throws {
+            let stage = try self.stage()
+            let client = try self.client(stage)
+            var heard = 0
+            client.onEvent = { _ in
+                heard += 1
+                do throws(JostleError) {
+                    usleep(20_000)
+                    _ = try client.backgroundTimeRemaining()
+                } catch {
+                    Issue.record(error)
+                }
+                if heard == 1_000 { client.stop() }
+            }
+            client.onGap = { _ in }
+            try client.add([
+                Detector("often", when: "norm(x, y, z) > 0.5g", options: ["every": .text("5ms"), "rest": .text("0s")])
+            ])
+            try client.run(for: .milliseconds(500))
+            #expect(0 < heard && heard < 1_000)
+        }
+
         /// The recipe of docs/wake.md: at the warning begin what takes over.
         @Test func aWarningMayBeginWhatTakesOver() throws {
             let stage = try self.stage()
