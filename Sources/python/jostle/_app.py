@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import logging
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from types import TracebackType
@@ -47,7 +48,7 @@ from ._names import (
 from ._wire import plain, take_descriptor
 
 _log = logging.getLogger("jostle")
-_FOREVER = 2**64 - 1
+_LARGEST = 2**64 - 1
 _MICRO = 1_000_000
 _PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _MOST_EARLY = 32
@@ -274,6 +275,9 @@ class App:
         :returns: how many events are kept
         """
         if since is not None:
+            if len(since) != 2 or not all(isinstance(number, int) and 0 <= number <= _LARGEST for number in since):
+                # Each broker to come would be told of it.
+                raise JostleError(INVALID, f"since={since!a} is no event: give the number and the epoch of one")
             self._desk.last_done = EventName(*since)
         reply = await self._ask("Subscribe", "a{sv}", self._subscription)
         self._is_subscribed = True
@@ -345,7 +349,7 @@ class App:
         :param warning: how long before its end ``expiring`` is set, in seconds
         :raises JostleError: the broker refuses, as when the time in the background is used up
         """
-        options = {"warning": Variant("t", round(warning * _MICRO))}
+        options = {"warning": _time("warning", warning)}
         descriptor, in_force = await self._begin("BeginAssertion", name, options)
         deadline = in_force.get("deadline")
         seconds = deadline / _MICRO if deadline is not None else None
@@ -406,7 +410,7 @@ class App:
             if error.name != DISCONNECTED:
                 raise
             return None
-        return None if left == _FOREVER else left / _MICRO
+        return None if left == _LARGEST else left / _MICRO
 
     # Tasks.
 
@@ -430,10 +434,10 @@ class App:
         :param discretionary: left to the broker, which waits for a moment that disturbs nobody
         """
         options: dict[str, Variant] = {}
-        if after > 0:
-            options["earliest-in"] = Variant("t", round(after * _MICRO))
+        if not after <= 0:
+            options["earliest-in"] = _time("after", after)
         if within is not None:
-            options["latest-in"] = Variant("t", round(max(within, after) * _MICRO))
+            options["latest-in"] = _time("within", max(within, after, 0))
         words = {"idle": idle, "external-power": external_power, "discretionary": discretionary}
         options |= {key: Variant("b", True) for key, is_wanted in words.items() if is_wanted}
         reply = await self._ask("SubmitTask", "ssa{sv}", identifier, kind, options)
@@ -698,6 +702,13 @@ async def _run(handler: Callable[..., Any], *arguments: Any) -> Any:
     """Runs what the app gave us, a function or a coroutine function."""
     result = handler(*arguments)
     return await result if inspect.isawaitable(result) else result
+
+
+def _time(what: str, seconds: float) -> Variant:
+    """A time as it travels."""
+    if not (math.isfinite(seconds) and 0 <= round(seconds * _MICRO) <= _LARGEST):
+        raise JostleError(INVALID, f"{what}={seconds} is no time: give seconds, 0 or more")
+    return Variant("t", round(seconds * _MICRO))
 
 
 def _described(error: Exception) -> str:

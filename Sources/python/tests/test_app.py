@@ -751,6 +751,25 @@ class Background(Case):
                 os.close(descriptor)
             os.waitpid(child, 0)
 
+    async def test_what_is_no_time_and_no_event_is_said(self) -> None:
+        for seconds in (float("nan"), float("inf"), 1e30):
+            for what, asking in (
+                ("after", self.app.submit_task("refresh", "refresh", after=seconds)),
+                ("within", self.app.submit_task("refresh", "refresh", within=seconds)),
+                ("warning", self.app.assertion("save", warning=seconds).__aenter__()),
+            ):
+                with self.assertRaisesRegex(jostle.JostleError, f"^{what}={re.escape(str(seconds))} is no time"):
+                    await asking
+        with self.assertRaisesRegex(jostle.JostleError, "^warning=-1 is no time"):
+            await self.app.assertion("save", warning=-1).__aenter__()
+        # What has been for a while may begin now.
+        await self.app.submit_task("refresh", "refresh", after=-1, within=-1)
+        self.assertEqual(self.double.tasks, {"refresh": {"kind": "refresh", "latest-in": 0}})
+        for since in ((-1, 1), (1, 2**64), ("a", "b"), (1, 2, 3)):
+            with self.assertRaisesRegex(jostle.JostleError, "^since=.* is no event"):
+                await self.app.subscribe(since)  # type: ignore[arg-type]
+        self.assertIsNone(self.app._desk.last_done)
+
     async def test_sessions(self) -> None:
         changes: list[jostle.SessionChange] = []
         told = asyncio.Event()
