@@ -79,7 +79,9 @@ struct Contests: Sendable {
     /// Takes out an app that left, and its detectors.
     mutating func leave(_ app: AppHandle, _ apps: Apps, into actions: inout [ArbiterAction]) {
         self.withdraw(app, isGone: true, apps, into: &actions)
-        while let detector = self.detectors.first(of: app) { self.detach(detector) }
+        while let detector = self.detectors.first(of: app) {
+            self.groups.loseMembers(of: self.detectors.remove(detector))
+        }
         guard let entry = apps[app] else { return }
         self.groups.forget(app, entry)
         self.deliveries.close(app, entry, at: self.motionTime, arrival: self.arrivalTime, self.rules.policy)
@@ -89,29 +91,22 @@ struct Contests: Sendable {
     mutating func add(
         _ detector: DetectorID, to app: AppHandle, _ entry: AppEntry, _ facts: DetectorFacts, order: UInt64
     ) {
-        let old = self.detectors[detector]
-        self.detach(detector)
+        if let old = self.detectors[detector] { self.groups.loseMembers(of: old.groups) }
         let (rules, groups) = self.rules.policy.rulesAndGroups(for: entry.id, facts)
-        var new = DetectorEntry(
-            app: app, order: order, facts: facts, rules: rules, groups: groups, registered: self.arrivalTime)
-        if let old, old.app == app, old.facts.name == facts.name { new.goOn(from: old) }
-        self.detectors.add(detector, new)
+        self.detectors.put(
+            detector,
+            DetectorEntry(
+                app: app, order: order, facts: facts, rules: rules, groups: groups, registered: self.arrivalTime))
         self.groups.add(detector, to: groups)
     }
 
     /// Removes a detector, with its hits that are not decided.
     mutating func remove(_ detector: DetectorID, _ apps: Apps, into actions: inout [ArbiterAction]) {
         guard let entry = self.detectors[detector] else { return }
-        self.detach(detector)
+        self.groups.loseMembers(of: self.detectors.remove(detector))
         self.dropHits(of: entry.app, apps, into: &actions) { held, _, _ in held.hit.detector == detector ? .gone : nil }
         // Nobody can fire who could not before. One call may remove thousands, and for each only the next one is looked at.
         self.settleAll(apps, into: &actions)
-    }
-
-    private mutating func detach(_ detector: DetectorID) {
-        guard let entry = self.detectors[detector] else { return }
-        self.groups.loseMembers(of: entry.groups)
-        self.detectors.remove(detector)
     }
 
     /// Takes in whether the sensor of a detector is there.

@@ -39,7 +39,7 @@ struct DetectorEntry: Sendable {
     }
 
     /// It is the same detector as before, of which other things are true now: what it hit stays its own. It may rest no more.
-    mutating func goOn(from old: DetectorEntry) {
+    fileprivate mutating func goOn(from old: DetectorEntry) {
         self.order = old.order
         self.lastRefusal = old.lastRefusal
     }
@@ -89,8 +89,17 @@ struct Detectors: Sendable {
 
     // MARK: Coming and going
 
-    /// Adds a detector. The handle must be free.
-    mutating func add(_ detector: DetectorID, _ entry: DetectorEntry) {
+    /// Puts a detector in, in the place of the one with the same handle.
+    mutating func put(_ detector: DetectorID, _ new: DetectorEntry) {
+        var new = new
+        if let old = self[detector] {
+            if old.app == new.app, old.facts.name == new.facts.name { new.goOn(from: old) }
+            _ = self.remove(detector)
+        }
+        self.add(detector, new)
+    }
+
+    private mutating func add(_ detector: DetectorID, _ entry: DetectorEntry) {
         while self.entries.count <= detector.index { self.entries.append(nil) }
         var entry = entry
         // Most apps have the same rules: one list for all of them.
@@ -107,8 +116,9 @@ struct Detectors: Sendable {
         self.entries[Int(own)] = entry
     }
 
-    mutating func remove(_ detector: DetectorID) {
-        guard let entry = self[detector] else { return }
+    /// Takes a detector out. Returns the groups that it was of.
+    mutating func remove(_ detector: DetectorID) -> [Int32] {
+        guard let entry = self[detector] else { return [] }
         if entry.next >= 0 { self.entries[Int(entry.next)]?.previous = entry.previous }
         if entry.previous >= 0 {
             self.entries[Int(entry.previous)]?.next = entry.next
@@ -116,6 +126,7 @@ struct Detectors: Sendable {
             self.firsts[Int(entry.app.index)] = entry.next
         }
         self.entries[Int(detector.index)] = nil
+        return entry.groups
     }
 
     mutating func shrink(apps: Int) {
