@@ -35,7 +35,8 @@ package struct JournalFeed: ~Copyable {
         package var place: String?
     }
 
-    private let directory: String
+    /// The names of the files that were opened.
+    private let paths: [String]
     private let database: Database
     /// The files that were opened; `nil` in the place of one that was not there.
     private let files: [FileStatus?]
@@ -49,10 +50,10 @@ package struct JournalFeed: ~Copyable {
 
     /// Opens the journal in a broker's directory.
     package init(in directory: String) throws(JournalFailure) {
-        let path = "\(directory)/journal.db"
+        let paths = Self.names.map { "\(directory)/\($0)" }
         do throws(StoreError) {
-            let before = try Self.find(in: directory)
-            let database = try JournalReader.open(path)
+            let before = try Self.find(paths)
+            let database = try JournalReader.open(paths[0])
             let events = try database.prepare(
                 """
                 SELECT id, epoch, app, sequence, detector, time, wall, peak, generation, simulated, sent FROM event \
@@ -66,26 +67,26 @@ package struct JournalFeed: ~Copyable {
             let one = try database.prepare(
                 "SELECT 1 FROM event WHERE app = ? AND sequence = ? AND epoch = ? AND id <= ?")
             // SQLite makes those that are not there when something is read.
-            let files = try Self.find(in: directory)
+            let files = try Self.find(paths)
             guard zip(before, files).allSatisfy({ old, new in old == nil || Self.isSame(old, new) }) else {
-                throw StoreError(.unavailable, "\(path) became another one while it was opened")
+                throw StoreError(.unavailable, "\(paths[0]) became another one while it was opened")
             }
             self.events = events
             self.one = one
             self.judgements = judgements
             self.database = database
             self.files = files
-            self.directory = directory
+            self.paths = paths
         } catch {
             throw JournalFailure(description: error.description)
         }
     }
 
     /// Which files have the names.
-    private static func find(in directory: String) throws(StoreError) -> [FileStatus?] {
+    private static func find(_ paths: [String]) throws(StoreError) -> [FileStatus?] {
         var found: [FileStatus?] = []
-        for name in self.names {
-            let file = try FileStatus.find("\(directory)/\(name)")
+        for path in paths {
+            let file = try FileStatus.find(path)
             found.append(file)
         }
         return found
@@ -101,8 +102,21 @@ package struct JournalFeed: ~Copyable {
 
     /// Whether the names still belong to the files that are read. When not, a feed is to be opened anew.
     package borrowing func isCurrent() -> Bool {
-        guard !self.database.isStruck, let now = try? Self.find(in: self.directory) else { return false }
-        return zip(now, self.files).allSatisfy { Self.isSame($0, $1) }
+        guard !self.database.isStruck else { return false }
+        // It is asked with each answer: nothing is made for it.
+        for index in self.paths.indices {
+            do throws(StoreError) {
+                guard Self.isSame(try FileStatus.find(self.paths[index]), self.files[index]) else { return false }
+            } catch {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// A number that is another one when anything was committed since it was asked for last.
+    package borrowing func version() throws(JournalFailure) -> Int64 {
+        try self.attempt { database throws(StoreError) in try database.number("PRAGMA data_version") ?? 0 }
     }
 
     /// Sees to it that what was read counts only where the files are those that the broker has. Else it may write over what is

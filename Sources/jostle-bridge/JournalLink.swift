@@ -24,10 +24,23 @@ final class JournalLink {
     /// When it was opened last, or was to be, in the time of `Clock.boottime`. It is not again within the first pause: the broker
     /// looks its files over when others have had them open.
     private var lastTry: Int64 = 0
-    /// How long after the last try it is opened where nobody tells when it comes, or that it has grown.
+    /// How long after the last try it is looked for where nobody tells when it comes, or that it has grown.
     private var pause = JournalLink.firstPause
+    private var echo = Echo()
+    /// What was committed when we looked last.
+    private var version: Int64?
 
     private static let (firstPause, longestPause): (Int64, Int64) = (1_000_000, 30_000_000)
+    /// How long after something was written we look again, at first and at most, and until when. In µs.
+    private static let (firstEcho, longestEcho, writing): (Int64, Int64, Int64) = (10_000, 640_000, 5_000_000)
+
+    /// What is written to the journal counts when it is committed, which may be as much later as the disk takes to have it, and which
+    /// nobody tells: so we look again, a few times.
+    private struct Echo {
+        var timer: EventLoop.TimerID?
+        var pause: Int64 = 0
+        var end: Int64 = 0
+    }
 
     init(_ directory: String, on loop: EventLoop, log: Log) {
         self.directory = directory
@@ -45,9 +58,30 @@ final class JournalLink {
         guard let descriptor = self.bell.descriptor else { return }
         self.watch = try? self.loop.watch(descriptor, for: .read) { [unowned self] _ in
             // The directory itself may be moved away, and its files are what they were.
-            if self.bell.answer() || self.isReplaced { self.look() }
+            guard self.bell.answer() || self.isReplaced else { return }
+            self.look()
+            self.beginEcho()
         }
     }
+
+    private func beginEcho() {
+        self.echo.pause = Self.firstEcho
+        self.echo.end = Clock.monotonic.now() + Self.writing
+        self.lookAgain()
+    }
+
+    private func lookAgain() {
+        let pause = self.echo.pause
+        self.loop.set(&self.echo.timer, after: pause) { [unowned self] in
+            self.lookWhetherChanged()
+            self.echo.pause = min(2 * self.echo.pause, Self.longestEcho)
+            if Clock.monotonic.now() < self.echo.end { self.lookAgain() }
+        }
+    }
+
+    private func lookWhetherChanged() { if self.isOpen, self.committed != self.version { self.look() } }
+
+    private var committed: Int64? { self.ask { feed throws(JournalFailure) in try feed.version() } }
 
     /// There is another file in the place of the one that is open, or none.
     private var isReplaced: Bool { if let isCurrent = self.feed?.isCurrent(), !isCurrent { true } else { false } }
@@ -55,7 +89,11 @@ final class JournalLink {
     /// Looks whether the file is still the same, and has another one opened if need be.
     func look() {
         if self.isReplaced { self.feed = nil }
-        guard !self.isOpen else { return self.onChange() }
+        guard !self.isOpen else {
+            // What is committed from here on is seen by the next look, whether or not this one finds it.
+            self.version = self.committed
+            return self.onChange()
+        }
         self.pause = Self.firstPause
         let rest = self.lastTry + Self.firstPause - Clock.boottime.now()
         if rest > 0 { self.open(after: rest) } else { self.open() }
@@ -63,7 +101,12 @@ final class JournalLink {
 
     /// A directory that is not there cannot be watched, and none tells that another one takes its place.
     private func open(after pause: Int64) {
-        self.loop.set(&self.timer, after: pause, on: .boottime) { [unowned self] in self.open() }
+        self.loop.set(&self.timer, after: pause, on: .boottime) { [unowned self] in
+            guard self.isOpen, !self.isReplaced else { return self.open() }
+            self.watchDirectory()
+            self.lookWhetherChanged()
+            self.comeBack()
+        }
     }
 
     private func open() {
@@ -74,13 +117,18 @@ final class JournalLink {
         self.watchDirectory()
         do throws(JournalFailure) {
             self.feed = try JournalFeed(in: self.directory)
-            self.trouble = nil
+            (self.trouble, self.version) = (nil, nil)
             self.onOpen()
+            self.beginEcho()
         } catch {
             if self.trouble != error.description { self.log.info("\(error.description); waiting for it") }
             self.trouble = error.description
         }
-        // A user may have so many watches and no more. Without one nobody tells what comes to a journal that is open.
+        self.comeBack()
+    }
+
+    /// A user may have so many watches and no more. Without one nobody tells what comes to a journal that is open.
+    private func comeBack() {
         guard !self.isOpen || self.watch == nil else { return self.pause = Self.firstPause }
         self.open(after: self.pause)
         self.pause = min(Self.longestPause, 2 * self.pause)

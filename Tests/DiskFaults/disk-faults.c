@@ -127,6 +127,7 @@ static int has_two_commits(int fd) {
 
 static int sync_with(long number, int fd) {
     int code = strike(1);
+    if (*fault == DISK_FAULT_SLOW) poll(NULL, 0, 300);
     if (*fault == DISK_FAULT_SECOND_COMMIT && has_two_commits(fd)) code = EIO;
     if (code != 0) {
         errno = code;

@@ -294,6 +294,27 @@ extension Surroundings {
             #expect(scene.listener.last(scene.topics.position)?["stream"]?.text == stream)
         }
 
+        /// What is written counts when it is committed, which is later where the disk takes its time, and which nobody tells.
+        @Test func whatIsCommittedLateIsTold() throws {
+            let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")
+            let fault = "\(scene.stage.home)/fault"
+            try FleetScene.write("9", to: fault)
+            try FleetScene.write(
+                "[Rule kept]\nPriority=300\nWhenApp=org.example.*\nThen=allow\nDurability=persistent\n",
+                to: "\(scene.policyDirectory)/30-kept.conf")
+            try scene.stage.kill(scene.stage.broker)
+            try scene.stage.startBroker(
+                options: ["--policy", scene.policyDirectory],
+                environment: ["LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": fault])
+            try scene.startBridge()
+            let app = try scene.stage.watch("shake,name=shake", "--app", "org.example.App")
+            #expect(try scene.stage.jostle("shake", "--for", "500ms").status == 0)
+            _ = try app.nextEvent()
+            // Nothing else happens that would have the bridge look.
+            try scene.listener.wait("the event", timeout: 20_000_000) { !scene.listener.names.isEmpty }
+            #expect(scene.listener.past == 0)
+        }
+
         /// A user may have no more watches than the kernel gives: then nobody tells that there is more, and it is looked for.
         @Test func whatNobodyTellsOfIsLookedFor() throws {
             let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")

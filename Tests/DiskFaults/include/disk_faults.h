@@ -17,6 +17,8 @@
 #define DISK_FAULT_WATCH '6'
 /* The second commit to an empty -wal, of one page as the first, is written and does not stay: EIO from fsync. */
 #define DISK_FAULT_SECOND_COMMIT '7'
+/* What is written stays, but it takes a third of a second each time. */
+#define DISK_FAULT_SLOW '9'
 
 /* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
 #define DISK_KEPT_VARIABLE "DISK_KEPT"
