@@ -20,6 +20,8 @@ struct StateFile {
     private let directory: String
     private let log: Log
     private var isTroubled = false
+    /// What was written last: it is not written a second time.
+    private var written: BridgeState?
 
     private var path: String { "\(self.directory)/bridge.cursor" }
 
@@ -54,13 +56,15 @@ struct StateFile {
     /// Keeps a state; false when that is not possible, which is said once.
     @discardableResult
     mutating func write(_ state: BridgeState) -> Bool {
+        guard state != self.written else { return true }
+        self.written = nil
         do throws(SystemError) {
             try Self.write(state.bytes, to: "\(self.path).new")
             let path = self.path
             // SAFETY: the paths live for the call.
             try systemCall("rename") { unsafe rename("\(path).new", path) }
             if self.isTroubled { self.log.notice("\(self.path) can be written again") }
-            self.isTroubled = false
+            (self.isTroubled, self.written) = (false, state)
             return true
         } catch {
             if !self.isTroubled {
