@@ -77,12 +77,17 @@ package struct Courier: Sendable {
     private struct Parcel: Sendable {
         var table: JournalTable?
         var row: Int64?
+        /// It tells that rows from this one on are gone.
+        var goneFrom: Int64?
         var name: EventName?
         /// What came from the bus, and when at the latest its row is there.
         var recent: Recent?
         var isPast = false
         /// It says that it may have come before.
         var isCopy = false
+
+        /// The rows that are done with it.
+        var rows: ClosedRange<Int64>? { self.row.map { (self.goneFrom ?? $0)...$0 } }
     }
 
     package init(_ settings: Settings, from state: BridgeState) {
@@ -95,12 +100,13 @@ package struct Courier: Sendable {
 
     // MARK: The connection
 
-    /// A connection is there; the newest rows of both tables are known, and of an event it can be asked whether it is among these.
+    /// A connection is there; the newest rows of both tables are known if they can be read now, and of an event it can be asked whether it
+    /// is among these.
     ///
     /// What the bus brought a moment ago and the journal has not is live, and need not wait until the journal has it: that may be a second
     /// from now. What the journal has is past.
     package mutating func connected(
-        at now: Timestamp, receiveMaximum: Int, newestEvent: Int64, newestVerdict: Int64,
+        at now: Timestamp, receiveMaximum: Int, newestEvent: Int64?, newestVerdict: Int64?,
         isWritten: (EventName) -> Bool
     ) {
         self.isConnected = true
@@ -170,7 +176,7 @@ package struct Courier: Sendable {
         // What is on its way stands in rows of the journal before: here others have their numbers.
         self.onTheWay = self.onTheWay.mapValues { parcel in
             var parcel = parcel
-            parcel.row = nil
+            (parcel.row, parcel.goneFrom) = (nil, nil)
             return parcel
         }
         self.unstored.forgetRows()
@@ -264,15 +270,13 @@ package struct Courier: Sendable {
     }
 
     package mutating func take(_ stretch: JournalStretch, for request: JournalRequest) {
-        for gap in stretch.gaps {
-            self.counters.gaps += 1
-            self.say(
-                Outgoing(
-                    self.settings.topics.gap,
-                    .fields([
-                        "stream": .text(self.stream), "table": .text(request.table.rawValue),
-                        "first": .integer(gap.lowerBound), "last": .integer(gap.upperBound),
-                    ])))
+        var stretch = stretch
+        if !stretch.gaps.isEmpty {
+            // What is gone is done when the server knows it.
+            stretch.rows += stretch.gaps.map {
+                JournalRow(row: $0.upperBound, .gap(request.table, from: $0.lowerBound))
+            }
+            stretch.rows.sort { $0.row < $1.row }
         }
         switch request.table {
         case .verdict:
@@ -366,11 +370,11 @@ package struct Courier: Sendable {
             self.fromBus.removeFirst()
             let row = self.own.row(of: event.name)
             self.own.drop(event.name)
-            if let row { self.events.putBack(row, mayHaveCome: false) }
+            if let row { self.events.putBack(row...row, mayHaveCome: false) }
         }
         while let row = self.events.firstLive, self.timeLeft(of: row.content, at: now) <= .zero {
             _ = self.events.takeLive()
-            self.events.putBack(row.row, mayHaveCome: false)
+            self.events.putBack(row.rows, mayHaveCome: false)
         }
     }
 
@@ -378,11 +382,13 @@ package struct Courier: Sendable {
     private mutating func send(
         _ row: JournalRow, of table: JournalTable, _ expiry: UInt32?
     ) -> (ticket: Ticket, message: Outgoing) {
-        var name: EventName?
-        if case .event(let event) = row.content { name = event.name }
-        return self.send(
-            self.message(row.content, row: row.row, expiry),
-            Parcel(table: table, row: row.row, name: name, isPast: expiry == nil))
+        var parcel = Parcel(table: table, row: row.row, isPast: expiry == nil)
+        switch row.content {
+        case .event(let event): parcel.name = event.name
+        case .verdict: break
+        case .gap(_, let first): parcel.goneFrom = first
+        }
+        return self.send(self.message(row.content, row: row.row, expiry), parcel)
     }
 
     /// For how long something may be done because of what is live.
@@ -406,7 +412,9 @@ package struct Courier: Sendable {
         parcel.isCopy = message.properties.contains { $0.name == "again" }
         self.onTheWay[ticket] = parcel
         self.window.send(isPast: parcel.isPast)
-        if parcel.table != nil {
+        if parcel.goneFrom != nil {
+            self.counters.gaps += 1
+        } else if parcel.table != nil {
             self.counters.sent += 1
             if parcel.isPast { self.counters.past += 1 }
             if parcel.isCopy { self.counters.again += 1 }
@@ -434,6 +442,13 @@ package struct Courier: Sendable {
             properties = [("epoch", "\(verdict.epoch)"), ("app", verdict.app)]
             message = (isPast ? topics.pastVerdicts : topics.verdict(for: verdict.app), verdict.value)
             isAgain = row.map { self.verdicts.mayHaveBeenSent($0) } ?? false
+        case .gap(let table, let first):
+            return Outgoing(
+                topics.gap,
+                .fields([
+                    "stream": .text(self.stream), "table": .text(table.rawValue), "first": .integer(first),
+                    "last": .integer(row ?? first),
+                ]))
         }
         if let row { properties += [("stream", self.stream), ("row", "\(row)")] }
         if isPast { properties.append(("past", "1")) }
@@ -451,7 +466,7 @@ package struct Courier: Sendable {
         if table == .event, self.settings.waitsForConsumer, let name = parcel.name {
             return self.unstored.add(UnstoredEvents.Event(name: name, row: parcel.row, isCopy: parcel.isCopy))
         }
-        self.finish(table, parcel.row, parcel.name)
+        self.finish(table, parcel.rows, parcel.name)
     }
 
     /// The server refuses a message for now. What the journal has of it comes again as one of before, after a pause that grows; what is
@@ -462,35 +477,43 @@ package struct Courier: Sendable {
         guard let table = parcel.table else { return }
         if let name = parcel.name { self.own.refused(name) }
         switch table {
-        case .event: Self.refused(parcel.row, of: &self.events, at: now, chance)
-        case .verdict: Self.refused(parcel.row, of: &self.verdicts, at: now, chance)
+        case .event: Self.refused(parcel.rows, of: &self.events, at: now, chance)
+        case .verdict: Self.refused(parcel.rows, of: &self.verdicts, at: now, chance)
         }
     }
 
-    private static func refused(_ row: Int64?, of track: inout JournalTrack, at now: Timestamp, _ chance: UInt64) {
+    private static func refused(
+        _ rows: ClosedRange<Int64>?, of track: inout JournalTrack, at now: Timestamp, _ chance: UInt64
+    ) {
         track.pause(at: now, chance: chance)
-        if let row { track.putBack(row, mayHaveCome: true) }
+        if let rows { track.putBack(rows, mayHaveCome: true) }
     }
 
-    private mutating func finish(_ table: JournalTable, _ row: Int64?, _ name: EventName?) {
+    private mutating func finish(_ table: JournalTable, _ rows: ClosedRange<Int64>?, _ name: EventName?) {
         switch table {
-        case .verdict: if let row { self.verdicts.finish(row) }
+        case .verdict: if let rows { self.verdicts.finish(rows) }
         case .event:
-            if let row { self.events.finish(row) }
+            if let rows { self.events.finish(rows) }
             // Without its row, which may come yet.
-            if let name, name.app == self.settings.app { self.own.finished(name, hasRow: row != nil) }
+            if let name, name.app == self.settings.app { self.own.finished(name, hasRow: rows != nil) }
         }
     }
 
     /// The consumer has stored an event, and all that it got before.
     package mutating func stored(_ name: EventName) {
-        for event in self.unstored.stored(name) { self.finish(.event, event.row, event.name) }
+        for event in self.unstored.stored(name) { self.finish(.event, event.row.map { $0...$0 }, event.name) }
     }
 
     /// Nothing waits and nothing is on its way.
     package var isIdle: Bool {
         self.onTheWay.isEmpty && self.fromBus.isEmpty && self.notices.isEmpty && self.events.isCaughtUp
             && self.verdicts.isCaughtUp && !self.events.hasLive && !self.verdicts.hasLive
+    }
+
+    /// All that was sent is done with: who goes on behind what is done sends nothing a second time.
+    package var leavesNoDoubt: Bool {
+        self.onTheWay.values.allSatisfy { $0.table == nil } && self.own.isEmpty && self.unstored.isEmpty
+            && !self.events.hasDoubt && !self.verdicts.hasDoubt
     }
 
     /// How many messages are on their way.

@@ -11,10 +11,17 @@ package struct JournalRow: Equatable, Sendable {
     package enum Content: Equatable, Sendable {
         case event(EventMessage)
         case verdict(VerdictMessage)
+        /// The journal has nothing any more from this row on.
+        case gap(JournalTable, from: Int64)
     }
 
     package var row: Int64
     package var content: Content
+
+    /// All rows that it tells of.
+    package var rows: ClosedRange<Int64> {
+        if case .gap(_, let first) = self.content { first...self.row } else { self.row...self.row }
+    }
 
     package init(row: Int64, _ content: Content) {
         self.row = row
@@ -61,8 +68,8 @@ package struct JournalTrack: Sendable {
     /// What is read next; `nil` past the boundary, or before there is one.
     private var nextPast: Int64 = 1
     private var nextLive: Int64 = 1
-    /// Rows up to this one are past.
-    private var boundary: Int64 = 0
+    /// Rows up to this one are past; `nil`: none could be read yet, and those that are there when one can be are.
+    private var boundary: Int64? = 0
     /// Rows of before up to this one may have been read, since some were put back.
     private var knownThrough: Int64 = 0
     /// Rows that are on their way already, by another road.
@@ -90,18 +97,24 @@ package struct JournalTrack: Sendable {
     // MARK: The connection
 
     /// From here on what is new is live, and what is there is past.
-    package mutating func connect(newest: Int64) {
-        // None is known where it cannot be read just then.
-        self.newest = max(self.newest, newest, self.ledger.cursor)
-        // What is not there yet cannot have been sent, but for what the last life had from the bus just before its end.
-        if self.readThrough == 0 { self.doubt.through = min(self.doubt.through, self.newest + Self.unwritten) }
-        self.boundary = self.newest
-        self.nextLive = self.boundary + 1
+    ///
+    /// - Parameter newest: `nil`: it cannot be read now.
+    package mutating func connect(newest: Int64?) {
+        self.newest = max(self.newest, newest ?? 0, self.ledger.cursor)
+        self.boundary = nil
         self.nextPast = self.ledger.cursor + 1
         (self.past, self.live) = ([], [])
         (self.held, self.isAsked, self.asideUntil, self.knownThrough) = ([], false, nil, 0)
         self.isPastHeld = true
         self.refusals.until = .zero
+        if newest != nil { self.beginBehindNewest() }
+    }
+
+    private mutating func beginBehindNewest() {
+        // What is not there yet cannot have been sent, but for what the last life had from the bus just before its end.
+        if self.readThrough == 0 { self.doubt.through = min(self.doubt.through, self.newest + Self.unwritten) }
+        self.boundary = self.newest
+        self.nextLive = self.newest + 1
     }
 
     /// So many rows the broker may have had to write when a bridge ended that had sent them.
@@ -118,10 +131,10 @@ package struct JournalTrack: Sendable {
         var ledger = self.ledger
         ledger.restore(earlier)
         guard ledger != self.ledger else { return }
-        self.doubt.through = max(self.doubt.through, self.ledger.cursor, self.readThrough, self.boundary)
+        self.doubt.through = max(self.doubt.through, self.ledger.cursor, self.readThrough, self.boundary ?? 0)
         self.ledger = ledger
         // What was read as live by now, and is to be sent again, is past.
-        self.boundary = max(self.boundary, self.nextLive - 1)
+        self.boundary = self.boundary.map { max($0, self.nextLive - 1) }
         self.nextPast = self.ledger.cursor + 1
         self.past = []
     }
@@ -139,16 +152,17 @@ package struct JournalTrack: Sendable {
 
     /// Something was written. What could not be read may be readable with it.
     package mutating func grow(to newest: Int64) {
-        guard newest > self.newest else { return }
-        self.newest = newest
+        guard newest > self.newest || self.boundary == nil else { return }
+        self.newest = max(self.newest, newest)
         self.asideUntil = nil
+        if self.boundary == nil { self.beginBehindNewest() }
     }
 
     // MARK: Reading
 
     /// What is to be read next: what is live goes first.
     package mutating func request() -> JournalRequest? {
-        guard !self.isAsked, self.asideUntil == nil else { return nil }
+        guard !self.isAsked, self.asideUntil == nil, let boundary else { return nil }
         if self.live.count < Self.batch / 2, self.nextLive <= self.newest {
             self.isAsked = true
             return JournalRequest(
@@ -156,11 +170,11 @@ package struct JournalTrack: Sendable {
         }
         guard !self.isPastHeld, self.past.count < Self.batch / 2 else { return nil }
         self.nextPast = self.ledger.firstOpen(from: self.nextPast)
-        guard self.nextPast <= self.boundary else { return nil }
+        guard self.nextPast <= boundary else { return nil }
         self.isAsked = true
         return JournalRequest(
             table: self.table, isPast: true, first: self.nextPast,
-            last: min(self.boundary, self.ledger.lastOpen(from: self.nextPast)), limit: Self.batch)
+            last: min(boundary, self.ledger.lastOpen(from: self.nextPast)), limit: Self.batch)
     }
 
     /// Takes what was read. Rows that are not to be told of are done with.
@@ -178,7 +192,7 @@ package struct JournalTrack: Sendable {
         var from = request.first
         let cursor = self.ledger.cursor
         for row in stretch.rows where (from...end).contains(row.row) {
-            if row.row > from { self.ledger.finish(from...(row.row - 1)) }
+            if row.rows.lowerBound > from { self.ledger.finish(from...(row.rows.lowerBound - 1)) }
             from = row.row + 1
             guard self.held.remove(row.row) == nil else { continue }
             guard !underWay.contains(row.row), !waiting.contains(row.row) else { continue }
@@ -186,7 +200,6 @@ package struct JournalTrack: Sendable {
             if request.isPast { self.past.append(row) } else { self.live.append(row) }
         }
         if from <= end { self.ledger.finish(from...end) }
-        // Nobody sends again what the journal forgot.
         if self.ledger.cursor > cursor { self.doubt.forget(through: self.ledger.cursor) }
         self.readThrough = max(self.readThrough, end)
         if request.isPast { self.nextPast = end + 1 } else { self.nextLive = end + 1 }
@@ -212,7 +225,8 @@ package struct JournalTrack: Sendable {
     package var hasPast: Bool { !self.past.isEmpty }
     /// All of before was read and is on its way or done.
     package var isCaughtUp: Bool {
-        !self.isPastHeld && self.past.isEmpty && self.ledger.firstOpen(from: self.nextPast) > self.boundary
+        guard let boundary else { return false }
+        return !self.isPastHeld && self.past.isEmpty && self.ledger.firstOpen(from: self.nextPast) > boundary
     }
 
     package mutating func takeLive() -> JournalRow? { self.live.isEmpty ? nil : self.live.removeFirst() }
@@ -236,16 +250,17 @@ package struct JournalTrack: Sendable {
     /// The server has refused something for now: what is of before waits.
     package mutating func pause(at now: Timestamp, chance: UInt64) { self.refusals.add(at: now, chance: chance) }
 
-    /// A row that was read comes again as one of before.
+    /// What was read comes again as of before.
     ///
     /// - Parameter mayHaveCome: It was sent, and whether somebody has it is not known.
-    package mutating func putBack(_ row: Int64, mayHaveCome: Bool) {
-        guard !self.ledger.isDone(row) else { return }
-        if mayHaveCome { self.doubt.add(row) }
-        self.boundary = max(self.boundary, row)
-        self.knownThrough = max(self.knownThrough, self.nextPast - 1, row)
-        guard row < self.nextPast else { return }
-        self.nextPast = min(row, self.past.first?.row ?? row)
+    package mutating func putBack(_ rows: ClosedRange<Int64>, mayHaveCome: Bool) {
+        let (first, last) = (rows.lowerBound, rows.upperBound)
+        guard !self.ledger.isDone(last) else { return }
+        if mayHaveCome { self.doubt.add(last) }
+        self.boundary = self.boundary.map { max($0, last) }
+        self.knownThrough = max(self.knownThrough, self.nextPast - 1, last)
+        guard first < self.nextPast else { return }
+        self.nextPast = min(first, self.past.first?.rows.lowerBound ?? first)
         self.past = []
     }
 
@@ -254,15 +269,19 @@ package struct JournalTrack: Sendable {
         request.isPast && request.first <= self.knownThrough
     }
 
-    package mutating func finish(_ row: Int64) {
-        self.ledger.finish(row)
-        self.doubt.remove(row)
+    package mutating func finish(_ rows: ClosedRange<Int64>) {
+        self.ledger.finish(rows)
+        // Of several it is only told that they are gone: each is in doubt no more.
+        self.doubt.remove(rows)
     }
 
     /// How many rows wait, as far as that is known.
     package var waiting: Int64 { max(0, self.newest - self.ledger.cursor) }
 
     // MARK: On the disk
+
+    /// Something was sent, and whether it came is not known; or more is done than is kept.
+    package var hasDoubt: Bool { self.doubt.hasRows || self.ledger.ahead.count > RowLedger.mostKept }
 
     /// So far ahead it is written down what may be sent.
     package static let reserve: Int64 = 4_096

@@ -133,6 +133,9 @@ package struct OwnEvents: Sendable {
         self.order.removeAll { self.entries[$0] == nil }
     }
 
+    /// Of none that came it is still to be found out in which row it stands, or whether the server has it.
+    package var isEmpty: Bool { self.entries.isEmpty && self.uncertain.isEmpty }
+
     package func isUncertain(_ name: EventName) -> Bool { self.uncertain.contains(name) }
 
     /// The journal is another one: what was read of the one before stands in no row.
@@ -169,6 +172,7 @@ package struct UnstoredEvents: Sendable {
     package init() {}
 
     package var isFull: Bool { self.events.count - self.start >= Self.most }
+    package var isEmpty: Bool { self.events.count == self.start }
     /// The rows that they stand in, as far as those were read.
     package var rows: [Int64] { self.events[self.start...].compactMap(\.row) }
 

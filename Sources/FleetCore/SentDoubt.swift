@@ -20,7 +20,17 @@ package struct SentDoubt: Equatable, Sendable {
         self.rows = []
     }
 
-    mutating func remove(_ row: Int64) { if !self.rows.isEmpty { self.rows.remove(row) } }
+    /// There are some behind those that all are.
+    var hasRows: Bool { self.rows.contains { $0 > self.through } }
+
+    mutating func remove(_ rows: ClosedRange<Int64>) {
+        guard !self.rows.isEmpty else { return }
+        if rows.count == 1 {
+            self.rows.remove(rows.lowerBound)
+        } else {
+            self.rows = self.rows.filter { !rows.contains($0) }
+        }
+    }
 
     mutating func forget(through row: Int64) {
         if !self.rows.isEmpty { self.rows = self.rows.filter { $0 > row } }

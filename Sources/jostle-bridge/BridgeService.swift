@@ -310,8 +310,8 @@ final class BridgeService {
         self.tickets = [:]
         let newest = self.newestRows()
         self.courier.connected(
-            at: self.now, receiveMaximum: Int(welcome.receiveMaximum), newestEvent: newest?.event ?? 0,
-            newestVerdict: newest?.verdict ?? 0
+            at: self.now, receiveMaximum: Int(welcome.receiveMaximum), newestEvent: newest?.event,
+            newestVerdict: newest?.verdict
         ) { name in
             guard let newest else { return false }
             return self.journal.ask { feed throws(JournalFailure) in
@@ -567,10 +567,11 @@ final class BridgeService {
         // What stands in another journal says nothing of how far we came in this one.
         guard self.memory.isPlaced else { return }
         let (courier, state) = (self.courier, self.memory.state)
-        // Who ends in order knows what was sent.
+        // Who ends in order knows what was sent, unless something of it was not answered.
+        let isKnown = isEnd && courier.leavesNoDoubt
         self.memory.state.note(
-            events: courier.events.state(isEnd ? 0 : state.events.sentThrough),
-            verdicts: courier.verdicts.state(isEnd ? 0 : state.verdicts.sentThrough)
+            events: courier.events.state(isKnown ? 0 : state.events.sentThrough),
+            verdicts: courier.verdicts.state(isKnown ? 0 : state.verdicts.sentThrough)
         ) { row in
             self.journal.ask { feed throws(JournalFailure) in try feed.events(row...row, limit: 1) }?.map {
                 EventName(app: $0.app, epoch: $0.epoch, sequence: $0.sequence)

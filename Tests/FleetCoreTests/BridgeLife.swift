@@ -14,6 +14,9 @@ struct BridgeLife {
     /// What was sent to the bridge and has not come.
     private var bus: [EventMessage] = []
     private var committed = 0
+    /// Rows up to this one the journal has no more, and those of which the server knows that.
+    private var gone = 0
+    private var toldGone: Set<Int64> = []
     /// Since when rows wait to be written: a broker takes half a second at most.
     private var waiting: Timestamp?
     private var epoch: UInt64 = 100
@@ -99,7 +102,8 @@ struct BridgeLife {
         case 94..<95: self.killBridge()
         case 95..<96: self.killServer()
         case 96..<97: self.snapshot = self.server
-        case 97..<99: self.keep()
+        case 97..<98: self.keep()
+        case 98..<99: if self.random.chance(0.3) { self.trim() }
         default: self.mark()
         }
     }
@@ -139,6 +143,11 @@ struct BridgeLife {
         self.courier.grew(newestEvent: Int64(self.committed), newestVerdict: 0)
     }
 
+    /// The journal is bounded: its oldest rows go.
+    private mutating func trim() {
+        self.gone = Int.random(in: self.gone...max(self.gone, self.committed - 5), using: &self.random)
+    }
+
     // MARK: The bridge
 
     private mutating func pump() {
@@ -152,12 +161,14 @@ struct BridgeLife {
             if self.random.chance(0.02) { return self.courier.readFailed(.event, at: self.now) }
             let last = min(request.last, Int64(self.committed))
             var found: [JournalRow] = []
-            var through = request.first - 1
+            let gap = min(Int64(self.gone), last)
+            let gaps = gap >= request.first ? [request.first...gap] : []
+            var through = max(request.first - 1, gap)
             while through < last, found.count < request.limit {
                 through += 1
                 if let row = self.rows[Int(through) - 1] { found.append(row) }
             }
-            self.courier.take(JournalStretch(rows: found, through: through, gaps: []), for: request)
+            self.courier.take(JournalStretch(rows: found, through: through, gaps: gaps), for: request)
         }
         if let through = self.courier.events.reservation(beyond: self.memory.events.sentThrough) {
             self.memory.events.sentThrough = through
@@ -201,9 +212,12 @@ struct BridgeLife {
         self.session += 1
         (self.wire, self.answers, self.inFlight) = ([], [], 0)
         let written = Set(self.rows[..<self.committed].compactMap { $0.flatMap { self.name(of: $0) } })
+        // At times the journal cannot be read just then.
+        let isReadable = self.isSettling || self.random.chance(0.8)
         self.courier.connected(
-            at: self.now, receiveMaximum: Self.receiveMaximum, newestEvent: Int64(self.committed), newestVerdict: 0
-        ) { written.contains($0) }
+            at: self.now, receiveMaximum: Self.receiveMaximum, newestEvent: isReadable ? Int64(self.committed) : nil,
+            newestVerdict: isReadable ? 0 : nil
+        ) { isReadable && written.contains($0) }
         // Where no mark was left there is nothing to wait for.
         if !self.memory.isMarked || self.random.chance(0.5) { self.greet() }
     }
@@ -270,6 +284,7 @@ struct BridgeLife {
 
     /// Each copy of what was there says that it is one; each topic is in order, but for copies.
     private mutating func receive(_ outgoing: Outgoing) {
+        guard !outgoing.topic.hasSuffix("/gap") else { return self.receive(gap: outgoing) }
         guard let value = outgoing.value, let name = AcknowledgementMessage(value)?.name,
             let row = value["wall_us"]?.integer
         else { return self.problems.append("no event: \(outgoing)") }
@@ -285,6 +300,13 @@ struct BridgeLife {
             self.problems.append("row \(row) comes behind \(last.row) on \(outgoing.topic)")
         }
         self.lastOn[outgoing.topic] = (row, self.session)
+    }
+
+    private mutating func receive(gap outgoing: Outgoing) {
+        guard let first = outgoing.value?["first"]?.integer, let last = outgoing.value?["last"]?.integer,
+            first > 0, first <= last, last <= Int64(self.gone)
+        else { return self.problems.append("no gap: \(outgoing)") }
+        self.toldGone.formUnion(first...last)
     }
 
     private mutating func answer() {
@@ -348,7 +370,9 @@ struct BridgeLife {
         }
         if !self.courier.isIdle { self.problems.append("it does not come to rest") }
         for case .some(let row) in self.rows {
-            guard case .event(let event) = row.content, !self.known.contains(event.name) else { continue }
+            guard case .event(let event) = row.content, !self.known.contains(event.name),
+                !self.toldGone.contains(row.row)
+            else { continue }
             self.problems.append("row \(row.row) is lost")
             break
         }

@@ -381,7 +381,93 @@ import Testing
         let gap = try #require(gapFound).message
         #expect(gap.topic == "jostle/1/d/gap")
         #expect(gap.value?["first"]?.integer == 11 && gap.value?["last"]?.integer == 60)
+        // As long as the server does not know it, it is told again: by the next connection, and where it was refused for now.
+        #expect(courier.position.events.cursor == 10)
+        courier.disconnected(at: .zero)
+        Self.connect(&courier, newest: 100)
+        courier.hasFoundOut()
+        for isRefused in [true, false] {
+            let requestFound = courier.nextRead()
+            let request = try #require(requestFound)
+            courier.take(JournalStretch(rows: [], through: request.last, gaps: [11...60]), for: request)
+            let now = Timestamp(microseconds: isRefused ? 0 : 3_000_000)
+            let againFound = courier.nextSend(at: now)
+            let again = try #require(againFound)
+            #expect(again.message == gap)
+            if isRefused {
+                courier.refused(again.ticket, at: now, chance: 0)
+            } else {
+                courier.acknowledged(again.ticket)
+            }
+        }
         #expect(courier.position.events.cursor == 100)
+        #expect(courier.isIdle && courier.counters.gaps == 3 && courier.counters.sent == 0)
+    }
+
+    /// The journal cannot be read when the server takes us: what is there when it can be is of before, whenever it was. Its times may be
+    /// those of another boot.
+    @Test func whatWasThereBeforeItCouldBeReadIsPast() {
+        let table = BridgeState.Table(ledger: RowLedger(cursor: 10), sentThrough: 5_000)
+        var courier = Courier(
+            Courier.Settings(
+                topics: FleetTopics(device: "d"), app: "org.jostle.Bridge", window: 8, expiry: 60,
+                waitsForConsumer: false),
+            from: BridgeState(stream: "s", epoch: 0, last: nil, events: table, verdicts: table, isMarked: false))
+        courier.connected(at: .zero, receiveMaximum: 8, newestEvent: nil, newestVerdict: nil) { _ in false }
+        courier.hasFoundOut()
+        let early = courier.nextRead()
+        #expect(early == nil && !courier.isIdle)
+        func told(_ rows: ClosedRange<Int64>) -> [Outgoing] {
+            Self.read(&courier, rows)
+            var messages: [Outgoing] = []
+            while let (ticket, message) = courier.nextSend(at: .zero) {
+                messages.append(message)
+                courier.acknowledged(ticket)
+                Self.read(&courier, rows)
+            }
+            return messages
+        }
+        courier.grew(newestEvent: 400, newestVerdict: 10)
+        let past = told(11...400)
+        #expect(past.count == 390 && Set(past.map(\.topic)) == ["jostle/1/d/past/event"])
+        // How much of it the life before had sent is known no better for that.
+        #expect(past.allSatisfy { $0.properties.contains { $0.name == "again" } })
+        courier.grew(newestEvent: 401, newestVerdict: 10)
+        let live = told(401...401)
+        #expect(live.map(\.topic) == ["jostle/1/d/apps/other/event/d"])
+        #expect(courier.isIdle)
+    }
+
+    /// Only where all that was sent is done with may whoever comes next take it that nothing else was.
+    @Test func whoEndsInOrderKnowsWhatMayHaveCome() throws {
+        var courier = Self.courier()
+        Self.connect(&courier, newest: 0)
+        courier.hasFoundOut()
+        #expect(courier.leavesNoDoubt)
+        courier.grew(newestEvent: 1, newestVerdict: 0)
+        Self.read(&courier, 1...1)
+        let sentFound = courier.nextSend(at: .zero)
+        _ = try #require(sentFound)
+        #expect(!courier.leavesNoDoubt)
+        // Whether it came nobody says any more.
+        courier.disconnected(at: .zero)
+        #expect(!courier.leavesNoDoubt)
+        Self.connect(&courier, newest: 1)
+        courier.hasFoundOut()
+        Self.read(&courier, 1...1)
+        let againFound = courier.nextSend(at: .zero)
+        let again = try #require(againFound)
+        courier.acknowledged(again.ticket)
+        #expect(courier.leavesNoDoubt)
+        // One of the bus stands in a row that nobody has read.
+        courier.arrived(Self.event(2, app: "org.jostle.Bridge"), at: .zero)
+        let ownFound = courier.nextSend(at: .zero)
+        let own = try #require(ownFound)
+        courier.acknowledged(own.ticket)
+        #expect(!courier.leavesNoDoubt)
+        courier.grew(newestEvent: 2, newestVerdict: 0)
+        Self.read(&courier, 2...2, app: "org.jostle.Bridge")
+        #expect(courier.leavesNoDoubt && courier.isIdle)
     }
 
     /// What cannot be read is asked for again after a while, when there is more, and by the next connection; the other table goes on.
