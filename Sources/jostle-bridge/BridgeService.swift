@@ -79,6 +79,8 @@ final class BridgeService {
         var markTimer: EventLoop.TimerID?
         /// It is known where to go on in the journal that is open, or was last.
         var isPlaced = false
+        /// The server of this connection was asked how far it remembers, or need not be.
+        var hasAsked = false
     }
 
     init(_ configuration: BridgeConfiguration, _ places: BridgePlaces, _ daemon: Daemon) throws {
@@ -163,7 +165,7 @@ final class BridgeService {
 
     func stop() {
         if self.server.isConnected {
-            self.mark()
+            if let mark = self.nextMark() { self.publish(mark) }
             self.publish(self.presence(isOnline: false))
         }
         self.server.stop()
@@ -174,7 +176,6 @@ final class BridgeService {
 
     /// Finds the place in a journal again, or that it is another one. It is tried again when the journal cannot be read now.
     private func journalOpened() {
-        let wasPlaced = self.memory.isPlaced
         self.memory.isPlaced = false
         guard let newest = self.newestRows(), let isAnew = self.findPlace(newest) else { return self.journalFailed() }
         if isAnew {
@@ -191,7 +192,7 @@ final class BridgeService {
         self.memory.origin = .known
         self.keep()
         // Who goes on where it was has asked the server, and would only send again what that has.
-        if self.server.isConnected, isAnew || !wasPlaced { self.begin() }
+        if self.server.isConnected, isAnew || !self.memory.hasAsked { self.begin() }
         self.journalGrew()
         self.owesMemory = true
         self.settle()
@@ -299,7 +300,7 @@ final class BridgeService {
         case .subscribed(let number):
             guard self.greeting?.position == number else { return }
             // What it remembers follows at once, or there is nothing.
-            self.greeting?.timer = self.loop.schedule(after: Self.markPatience) { [unowned self] in self.forgotAll() }
+            self.waitForMark()
         case .arrived(let publication): self.arrived(publication)
         }
     }
@@ -334,6 +335,7 @@ final class BridgeService {
     /// Asks the server how far it remembers, if it has something to remember.
     private func begin() {
         self.endGreeting()
+        self.memory.hasAsked = true
         guard self.isTelling, self.memory.state.isMarked else {
             self.courier.hasFoundOut()
             // From now on it can be seen what it forgets.
@@ -348,11 +350,16 @@ final class BridgeService {
         self.greeting = nil
     }
 
+    private func waitForMark() {
+        if let timer = self.greeting?.timer { self.loop.cancel(timer) }
+        self.greeting?.timer = self.loop.schedule(after: Self.markPatience) { [unowned self] in self.forgotAll() }
+    }
+
     private func parted() {
         self.endGreeting()
         self.tickets = [:]
         // What the server has of it is to be seen.
-        self.memory.marked = nil
+        (self.memory.marked, self.memory.hasAsked) = (nil, false)
         self.links.down.disconnected()
         self.courier.disconnected(at: self.now)
         if self.memory.isPlaced { self.keep() }
@@ -376,8 +383,8 @@ final class BridgeService {
     /// The server says how far it remembers.
     private func remembered(_ position: PositionMessage?) {
         guard self.greeting != nil else { return }
-        self.endGreeting()
         guard let position, position.stream == self.memory.state.stream else { return self.forgotAll() }
+        self.endGreeting()
         if position.events.cursor < self.courier.events.ledger.cursor {
             self.log.info("the server remembers up to row \(position.events.cursor); what is behind it is sent again")
         }
@@ -387,8 +394,9 @@ final class BridgeService {
 
     /// The server remembers nothing of us, although we left a mark.
     private func forgotAll() {
+        // What is sent again stands in the journal: until that can be read, what is past waits, and no other mark is left.
+        guard let rows = self.rowsToResend() else { return self.waitForMark() }
         self.endGreeting()
-        guard let rows = self.rowsToResend() else { return self.courier.hasFoundOut() }
         self.log.notice("the server remembers nothing of us; what was sent in the last minutes is sent again")
         self.courier.remembers(
             events: RowLedger(cursor: rows.event), verdicts: RowLedger(cursor: rows.verdict))
@@ -552,13 +560,19 @@ final class BridgeService {
     /// Leaves the server a mark of how far we are.
     private func mark() {
         self.loop.cancel(&self.memory.markTimer)
-        guard self.isTelling, self.server.isConnected, self.greeting == nil, self.memory.isPlaced else { return }
+        guard let mark = self.nextMark() else { return }
+        self.courier.say(mark)
+        self.pumpSoon()
+    }
+
+    /// The mark that is to be left; `nil`: the one that was stands, or nobody knows yet which that is.
+    private func nextMark() -> Outgoing? {
+        guard self.isTelling, self.server.isConnected, self.greeting == nil, self.memory.isPlaced else { return nil }
         let position = self.courier.position
-        guard position != self.memory.marked else { return }
-        self.courier.say(Outgoing(self.topics.position, position.value, isRetained: true))
+        guard position != self.memory.marked else { return nil }
         self.memory.marked = position
         self.memory.state.isMarked = true
-        self.pumpSoon()
+        return Outgoing(self.topics.position, position.value, isRetained: true)
     }
 
     /// Writes down how far we are.

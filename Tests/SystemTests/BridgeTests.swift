@@ -315,6 +315,34 @@ extension Surroundings {
             #expect(scene.listener.past == 0)
         }
 
+        /// The server has lost all while the journal was away: what it acknowledged comes again when that is back, once.
+        @Test func whatAServerForgotComesAgainWhenItCanBeRead() throws {
+            let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")
+            try scene.startBridge()
+            let app = try scene.stage.watch(Stage.always, "--app", "org.example.App")
+            try scene.listener.wait("events") { scene.listener.names.count > 5 }
+            _ = try app.terminate()
+            let names = try scene.waitForAll(of: "org.example.App")
+            try scene.listener.wait("a mark") { scene.listener.last(scene.topics.position) != nil }
+            try scene.stage.kill(scene.stage.broker)
+            let away = "\(scene.stage.home)/away"
+            try #require(rename(scene.stage.state, away) == 0)
+            func births() -> Int { scene.listener.others.count { $0.topic == scene.topics.birth } }
+            let before = births()
+            try scene.server.kill()
+            try scene.server.restart()
+            try scene.listener.connect()
+            try scene.listener.wait("another birth") { births() > before }
+            // Longer than a server may take to say what it remembers.
+            try scene.listener.run(for: 5_000_000)
+            #expect(scene.listener.copies == 0)
+            try #require(rename(away, scene.stage.state) == 0)
+            try scene.listener.wait("all again") { scene.listener.copies >= names.count }
+            try scene.listener.run(for: 5_000_000)
+            #expect(scene.listener.copies == names.count)
+            scene.check(names)
+        }
+
         /// A user may have no more watches than the kernel gives: then nobody tells that there is more, and it is looked for.
         @Test func whatNobodyTellsOfIsLookedFor() throws {
             let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")
