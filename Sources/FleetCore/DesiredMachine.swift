@@ -92,6 +92,9 @@ package struct DesiredMachine: Sendable {
     /// How many messages are looked at in a row, and after how long one more.
     package static let burst = 8
     package static let pause = TimeSpan.seconds(5)
+    /// How long after a connection it is waited for all that a server has kept: what was wanted meanwhile comes one by one, and only the
+    /// newest counts.
+    package static let gathering = TimeSpan.milliseconds(500)
     /// How long a trial lasts at least, if it is not confirmed sooner by its bound.
     package static let settling = TimeSpan.seconds(10)
     private static let retry = TimeSpan.seconds(5)
@@ -109,6 +112,7 @@ package struct DesiredMachine: Sendable {
     private var stage = Stage.idle
     private var waiting: [DesiredScope: Offer] = [:]
     private var isConnected = false
+    private var gathersUntil = Timestamp.zero
     private var isBrokerThere = false
     /// What of that which is in force the broker does not go by.
     private var leftOut: DesiredProblem?
@@ -196,6 +200,7 @@ package struct DesiredMachine: Sendable {
         case .leftOut(let problem): return self.brokerLeavesOut(problem)
         case .connection(let isThere):
             self.isConnected = isThere
+            if isThere { self.gathersUntil = now + Self.gathering }
             return self.confirm(at: now)
         case .told(let report):
             guard case .trial(var trial) = self.stage, report.outcome == .trial, report.version == trial.state.version
@@ -213,6 +218,7 @@ package struct DesiredMachine: Sendable {
     /// Begins with the newest that waits.
     private mutating func next(at now: Timestamp) -> [Effect] {
         guard self.stage == .idle, self.isBrokerThere, !self.waiting.isEmpty else { return [] }
+        guard now >= self.gathersUntil else { return [.wake(self.gathersUntil)] }
         guard self.spend(at: now) else { return [.wake(self.budgetSince + Self.pause)] }
         // The newest counts. Of equal ones that for the device alone: it is what was tried first.
         let newest = self.waiting.max { a, b in
@@ -357,6 +363,12 @@ package struct DesiredMachine: Sendable {
         return [.keep(trial.state.version)]
     }
 
+    private func whyNotConfirmed(_ trial: Trial) -> String {
+        guard trial.isProbed else { return "the broker does not answer" }
+        return self.isConnected && !trial.isTold
+            ? "the server does not take the report" : "the server was not there to confirm it"
+    }
+
     private mutating func kept(at now: Timestamp) -> [Effect] {
         guard case .keeping(let trial) = self.stage else { return [] }
         let attempt = self.attempt(.applied, trial.state, trial.scope, nil)
@@ -414,8 +426,8 @@ package struct DesiredMachine: Sendable {
         self.leftOut = nil
         self.memory.last = attempt
         self.stage = .returning(until: until)
-        // The way back comes first: if only one of the two can be done, it is this.
-        return [.switchTo(back.version), .note(attempt), .follow(back), self.reload(), .wake(until)]
+        // The way back comes first, all of it: where the disk takes nothing any more, the broker is to go it all the same.
+        return [.switchTo(back.version), .follow(back), self.reload(), .wake(until), .note(attempt)]
             + self.tell(attempt)
     }
 
@@ -451,8 +463,7 @@ package struct DesiredMachine: Sendable {
         case .trial(var trial):
             guard now >= trial.settled else { return [.wake(trial.settled)] }
             guard now < trial.end else {
-                let why = trial.isProbed ? "the server was not there to confirm it" : "the broker does not answer"
-                return self.takeBack(trial.state, trial.scope, why, at: now)
+                return self.takeBack(trial.state, trial.scope, self.whyNotConfirmed(trial), at: now)
             }
             var effects: [Effect] = [.wake(trial.end)]
             if !trial.isAsked { effects.append(.probe) }

@@ -22,6 +22,8 @@ private final class Bench {
         self.note(self.first)
         if isBrokerThere { _ = self.machine.step(.broker(isThere: true), at: self.now) }
         _ = self.machine.step(.connection(true), at: self.now)
+        // All that the server kept has come by then.
+        self.now = self.now + DesiredMachine.gathering
     }
 
     func step(_ input: DesiredMachine.Input, after span: TimeSpan = .zero) -> [DesiredMachine.Effect] {
@@ -123,8 +125,9 @@ private final class Bench {
         _ = bench.step(.staged(nil))
         let effects = bench.step(.reloaded(bench.reload, DesiredProblem("no")))
         #expect(
-            effects.prefix(4) == [
-                .switchTo(1), .note(bench.attempt(.refused, 2, "no")), .follow(Bench.state(1)), .reload(bench.reload),
+            effects.prefix(5) == [
+                .switchTo(1), .follow(Bench.state(1)), .reload(bench.reload), .wake(bench.now + .seconds(20)),
+                .note(bench.attempt(.refused, 2, "no")),
             ])
         #expect(effects.last == .report(bench.report(.refused, 2, inForce: 1, "no")))
         // When the broker reads it no more, nothing of it stays.
@@ -134,6 +137,20 @@ private final class Bench {
                 .report(bench.report(.refused, 2, inForce: 1, "no"))
             ])
         #expect(bench.step(.offered(Bench.scope, Bench.state(3), isNew: true)) == [.stage(Bench.state(3))])
+    }
+
+    /// A server brings one by one what it kept for us, and what it keeps for all: of what was wanted meanwhile only the last is tried.
+    @Test func ofWhatWasWantedMeanwhileOnlyTheNewestIsTried() {
+        let bench = Bench()
+        bench.applied(1)
+        _ = bench.step(.connection(false))
+        _ = bench.step(.connection(true), after: .seconds(60))
+        let until = bench.now + DesiredMachine.gathering
+        for version in [2, 3, 2] as [UInt64] {
+            #expect(bench.step(.offered(Bench.scope, Bench.state(version), isNew: true)) == [.wake(until)])
+        }
+        #expect(bench.step(.offered(.device("d"), Bench.state(4), isNew: false)) == [.wake(until)])
+        #expect(bench.step(.time, after: DesiredMachine.gathering) == [.stage(Bench.state(4))])
     }
 
     @Test func whatKillsTheBrokerGoesBackAtOnce() {
