@@ -286,9 +286,9 @@ final class BridgeService {
         case .connected(let welcome): self.welcomed(welcome)
         case .disconnected: self.parted()
         case .acknowledged(let number, let reason):
-            if self.links.down.isAcknowledged(number) { return }
-            guard let ticket = self.tickets.removeValue(forKey: number) else { return }
             if reason >= 128 { self.log.warning("the server refuses a message: \(MQTTProblem.reason(reason))") }
+            if self.links.down.take(answer: number, isTaken: reason < 128) { return }
+            guard let ticket = self.tickets.removeValue(forKey: number) else { return }
             if MQTTProblem.isForNow(reason) {
                 self.courier.refused(ticket, at: self.now, chance: UInt64.random(in: 0 ... .max))
             } else {

@@ -13,8 +13,8 @@ import Signatures
 ///
 /// Not `Sendable`: it belongs to the loop of the bridge.
 final class DesiredLink {
-    /// Publishes a message and calls the closure when the server has it.
-    typealias Publish = (Publication, _ acknowledged: @escaping () -> Void) -> Void
+    /// Publishes a message and calls the closure when the server has answered: whether it has it.
+    typealias Publish = (Publication, _ answered: @escaping (_ isTaken: Bool) -> Void) -> Void
 
     private let terms: Terms
     private let store: DesiredStore
@@ -31,9 +31,18 @@ final class DesiredLink {
     private var owesReload = false
     /// Whether motion was switched off by us; `nil`: an earlier life of ours did so, and the broker may be another one since.
     private var hasPaused: Bool?
+    private var telling = Telling()
     /// The detectors of the bridge have other thresholds now.
     var onDetectors: ([DetectorRequest]) -> Void = { _ in }
     var onPause: (Bool) -> Void = { _ in }
+
+    /// When the report is told again that the server did not take.
+    private struct Telling {
+        var timer: EventLoop.TimerID?
+        var pause = Telling.firstPause
+
+        static let (firstPause, longestPause): (Int64, Int64) = (2_000_000, 120_000_000)
+    }
 
     /// What the configuration says.
     private struct Terms {
@@ -99,7 +108,11 @@ final class DesiredLink {
         self.tell(self.machine.report)
     }
 
-    func disconnected() { self.step(.connection(false)) }
+    func disconnected() {
+        self.loop.cancel(&self.telling.timer)
+        self.telling.pause = Telling.firstPause
+        self.step(.connection(false))
+    }
 
     /// Takes a message, if it says what is wanted.
     func take(_ publication: Publication) -> Bool {
@@ -122,7 +135,20 @@ final class DesiredLink {
         var message = Publication(self.terms.topics.reported, self.terms.format.bytes(report.value), isRetained: true)
         message.properties.contentType = self.terms.format.contentType
         message.properties.isText = self.terms.format == .json
-        self.publish(message) { [weak self] in self?.step(.told(report)) }
+        self.publish(message) { [weak self] isTaken in
+            guard let self else { return }
+            guard !isTaken else {
+                self.loop.cancel(&self.telling.timer)
+                self.telling.pause = Telling.firstPause
+                return self.step(.told(report))
+            }
+            // What the server does not know is not confirmed. It may take it later, or what is to be told then.
+            let pause = self.telling.pause
+            self.telling.pause = min(2 * pause, Telling.longestPause)
+            self.loop.set(&self.telling.timer, after: pause, on: .boottime) { [weak self] in
+                if let self { self.tell(self.machine.report) }
+            }
+        }
     }
 
     // MARK: The machine

@@ -15,8 +15,8 @@ final class DownLinks {
     private let requests: RequestLink?
     private let home: HomeLink?
     private let presets: [String: String]
-    /// What is called when the server has a message, by its number.
-    private var acknowledged: [Int32: () -> Void] = [:]
+    /// What is called when the server has taken or refused a message, by its number.
+    private var answered: [Int32: (_ isTaken: Bool) -> Void] = [:]
     /// The detectors have other thresholds now.
     var onDetectors: ([DetectorRequest]) -> Void = { _ in }
 
@@ -43,7 +43,7 @@ final class DownLinks {
                 configuration, device: topics.device, in: places.state, journal: places.journal,
                 bus: daemon.bus.address,
                 loop: daemon.loop, log: daemon.log
-            ) { box.publish($0) {} }
+            ) { box.publish($0) { _ in } }
         self.presets = Dictionary(configuration.detectors.map { ($0.name, $0.preset) }) { first, _ in first }
         let home = configuration.publish.home.map { prefix in
             HomeAssistant(
@@ -55,9 +55,9 @@ final class DownLinks {
                 mayPause: configuration.allow.changes.contains(.pause) && configuration.allow.signedBy == nil)
         }
         self.home = home.map {
-            HomeLink($0, bus: daemon.bus, loop: daemon.loop, log: daemon.log) { box.publish($0) {} }
+            HomeLink($0, bus: daemon.bus, loop: daemon.loop, log: daemon.log) { box.publish($0) { _ in } }
         }
-        box.onNumber = { [unowned self] in self.acknowledged[$0] = $1 }
+        box.onNumber = { [unowned self] in self.answered[$0] = $1 }
         self.desired?.onDetectors = { [unowned self] in self.onDetectors($0) }
         self.home?.onPause = { [unowned self] isOff in self.pause(isOff) }
     }
@@ -65,13 +65,13 @@ final class DownLinks {
     /// Says something over the server, while there is a connection. What is retained is said again at the next.
     private final class PublishBox {
         private let server: ServerLink
-        var onNumber: (Int32, @escaping () -> Void) -> Void = { _, _ in }
+        var onNumber: (Int32, @escaping (_ isTaken: Bool) -> Void) -> Void = { _, _ in }
 
         init(_ server: ServerLink) { self.server = server }
 
-        func publish(_ publication: Publication, _ acknowledged: @escaping () -> Void) {
+        func publish(_ publication: Publication, _ answered: @escaping (_ isTaken: Bool) -> Void) {
             guard let number = try? self.server.publish(publication) else { return }
-            self.onNumber(number, acknowledged)
+            self.onNumber(number, answered)
         }
     }
 
@@ -82,7 +82,7 @@ final class DownLinks {
     func start() { self.desired?.begin() }
 
     func connected() {
-        self.acknowledged = [:]
+        self.answered = [:]
         for topic in (self.desired?.wanted ?? []) + (self.requests?.wanted ?? []) + (self.home?.wanted ?? []) {
             self.server.subscribe(to: topic)
         }
@@ -91,15 +91,15 @@ final class DownLinks {
     }
 
     func disconnected() {
-        self.acknowledged = [:]
+        self.answered = [:]
         self.desired?.disconnected()
         self.home?.disconnected()
     }
 
-    /// The server has a message, if it is one of ours.
-    func isAcknowledged(_ number: Int32) -> Bool {
-        guard let action = self.acknowledged.removeValue(forKey: number) else { return false }
-        action()
+    /// The server has taken or refused a message, if it is one of ours.
+    func take(answer number: Int32, isTaken: Bool) -> Bool {
+        guard let action = self.answered.removeValue(forKey: number) else { return false }
+        action(isTaken)
         return true
     }
 

@@ -135,6 +135,24 @@ extension Surroundings {
             #expect(try self.filesFromOutside(scene) == 0)
         }
 
+        /// A server that refuses the report does not know what is in force: that is not confirmed, and told when it takes it.
+        @Test func whatTheServerRefusesIsNotConfirmed() throws {
+            let acl = "/tmp/jostle-acl-\(getpid())"
+            defer { unlink(acl) }
+            let reported = FleetTopics(device: FleetScene.device).reported
+            try FleetScene.write("topic readwrite #\ntopic deny \(reported)\n", to: acl)
+            let scene = try FleetScene(Self.allowing(), server: ["acl_file \(acl)"])
+            try scene.startBridge()
+            try scene.listener.want(Self.policy(1, Self.good), of: Self.north)
+            try scene.stage.until("it is tried") { try self.filesFromOutside(scene) == 1 }
+            try scene.stage.until("it goes back") { try self.filesFromOutside(scene) == 0 }
+            #expect(self.report(scene) == nil)
+            try FleetScene.write("topic readwrite #\n", to: acl)
+            try #require(kill(scene.server.pid, SIGHUP) == 0)
+            let report = try self.waitForReport(scene, .rolledBack, 1)
+            #expect(report.inForce == 0 && report.problem?.message == "the server does not take the report")
+        }
+
         @Test func withoutTheServerADeviceGoesBackByItself() throws {
             let scene = try FleetScene(
                 Self.allowing(), server: ["persistence true", "autosave_on_changes true", "autosave_interval 1"])
