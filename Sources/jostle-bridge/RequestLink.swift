@@ -28,6 +28,8 @@ final class RequestLink {
     private let log: Log
     private let publish: (Publication) -> Void
     private var budget: RequestBudget
+    /// How often it is said that too much is asked: an answer to each would hold up what else is to be said.
+    private var refusals: RequestBudget
     private var waiting: [Question] = []
     private var isBusy = false
 
@@ -50,6 +52,7 @@ final class RequestLink {
         (self.bus, self.journal, self.directory, self.loop, self.log) = (bus, journal, directory, loop, log)
         self.publish = publish
         self.budget = RequestBudget(at: Timestamp(microseconds: Clock.monotonic.now()))
+        self.refusals = self.budget
         TrialDirectory.removeLeft(in: directory)
     }
 
@@ -67,10 +70,9 @@ final class RequestLink {
         func refuse(_ code: DeviceAnswer.Code, _ message: String) {
             self.answer(.problem(code, message), on: topic, correlation)
         }
-        guard self.budget.spend(at: Timestamp(microseconds: Clock.monotonic.now())),
-            self.waiting.count < Self.mostWaiting
-        else {
-            refuse(.busy, "too many questions; ask again later")
+        let now = Timestamp(microseconds: Clock.monotonic.now())
+        guard self.budget.spend(at: now), self.waiting.count < Self.mostWaiting else {
+            if self.refusals.spend(at: now) { refuse(.busy, "too many questions; ask again later") }
             return true
         }
         guard let verb = DeviceRequest.Verb(rawValue: word), self.allowed.contains(verb) else {

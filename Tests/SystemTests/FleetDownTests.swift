@@ -2,6 +2,7 @@ import FleetCore
 import Glibc
 import Loop
 import MQTT
+import Motion
 import Signatures
 import TestSupport
 import Testing
@@ -297,6 +298,35 @@ extension Surroundings {
             try ask("explain", "{}", scene.topics.desired, 7)
             try scene.listener.run(for: 1_000_000)
             #expect(!scene.listener.others.dropFirst(before).contains { $0.topic == scene.topics.desired })
+        }
+
+        /// Who asks without end is told that it is too much as seldom as others are answered, so that nothing waits behind that.
+        @Test func whoAsksTooMuchIsNotAnsweredEachTime() throws {
+            let scene = try FleetScene(Self.allowing())
+            try scene.startBridge()
+            try scene.listener.wait("a birth") { scene.listener.last(scene.topics.birth) != nil }
+            let begin = Clock.monotonic.now()
+            for _ in 0..<200 {
+                var message = Publication(scene.topics.request("status"), Array("{}".utf8))
+                message.properties.responseTopic = AnswerTopic.of("tester")
+                message.properties.correlation = [1]
+                try scene.listener.publish(message)
+            }
+            func answers(_ code: DeviceAnswer.Code) -> Int {
+                scene.listener.others.count { message in
+                    guard message.topic == AnswerTopic.of("tester"), let value = try? JSONCoding.read(message.payload),
+                        case .problem(code, _)? = DeviceAnswer(value)
+                    else { return false }
+                    return true
+                }
+            }
+            try scene.listener.wait("all that may be said") {
+                answers(.notAllowed) >= RequestBudget.burst && answers(.busy) >= RequestBudget.burst
+            }
+            try scene.listener.run(for: 2_000_000)
+            let pauses = Int((Clock.monotonic.now() - begin) / RequestBudget.pause.microseconds)
+            #expect(answers(.busy) <= RequestBudget.burst + pauses + 1)
+            #expect(answers(.notAllowed) <= RequestBudget.burst + pauses + 1)
         }
 
         @Test func aHomeIsToldOnceItBegins() throws {
