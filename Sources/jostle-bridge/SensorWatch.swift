@@ -17,12 +17,17 @@ final class SensorWatch {
     private let bus: Connection
     private let owners: NameWatch
     private var reader: String?
+    private let loop: EventLoop
+    private var retry: EventLoop.TimerID?
     private var sensors: [String: DataValue] = [:]
 
+    /// After how long a reader is asked again that did not answer, in µs.
+    private static let pause: Int64 = 2_000_000
     private static let rule = "type='signal',interface='\(InterfaceName.sensors)',member='SensorChanged'"
 
     init(_ topics: FleetTopics, on address: BusAddress, _ loop: EventLoop) {
         self.topics = topics
+        self.loop = loop
         self.bus = Connection(to: address, on: loop, retry: .upTo(microseconds: Daemon.longestRetry))
         self.owners = NameWatch(on: self.bus)
         self.bus.onReady = { [unowned self] in self.owners.refresh() }
@@ -46,13 +51,24 @@ final class SensorWatch {
         self.reader = owner
         for name in self.sensors.keys { self.tell(name, nil) }
         self.sensors = [:]
-        guard let owner else { return }
+        self.loop.cancel(&self.retry)
+        self.ask()
+    }
+
+    /// Asks the reader, if there is one, which sensors it has.
+    private func ask() {
+        guard let owner = self.reader else { return }
         let root = CallTarget(owner, Path.sensors, InterfaceName.sensors.description)
         self.bus.call(root, "ListSensors", noOptions, autoStart: false) { [weak self] result in
-            guard let self, self.reader == owner,
-                let rows = try? result.take().read(reply: [Structure<ObjectPath, [String: Value]>].self)
-            else { return }
-            for row in rows { self.take(row.fields.1) }
+            guard let self, self.reader == owner else { return }
+            do throws(BusError) {
+                let rows = try result.take().read(reply: [Structure<ObjectPath, [String: Value]>].self)
+                for row in rows { self.take(row.fields.1) }
+            } catch {
+                // What did not answer did not refuse.
+                guard !error.isFinal else { return }
+                self.loop.set(&self.retry, after: Self.pause) { [unowned self] in self.ask() }
+            }
         }
     }
 

@@ -343,6 +343,19 @@ extension Surroundings {
             scene.check(names)
         }
 
+        /// The bridge comes while the reader hangs, for longer than an answer is waited for.
+        @Test func aReaderThatDidNotAnswerIsAskedAgain() throws {
+            let scene = try FleetScene("[Publish]\nSensors=yes\n")
+            let reader = try #require(scene.stage.reader)
+            try reader.stop()
+            try scene.startBridge()
+            try scene.listener.run(for: 28_000_000)
+            try reader.signal(SIGCONT)
+            try scene.listener.wait("a sensor") {
+                scene.listener.last(scene.topics.sensor("accelerometer"))?["available"]?.bool == true
+            }
+        }
+
         /// A user may have no more watches than the kernel gives: then nobody tells that there is more, and it is looked for.
         @Test func whatNobodyTellsOfIsLookedFor() throws {
             let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")
