@@ -250,7 +250,10 @@ package struct Courier: Sendable {
 
     /// Something else is to be said. It is forgotten when the connection goes.
     package mutating func say(_ notice: Outgoing) {
-        guard self.isConnected, self.notices.count < Self.mostNotices else { return }
+        guard self.isConnected else { return }
+        // Of what a server keeps the newest counts: what waits for room to say the same is not said any more.
+        if notice.isRetained { self.notices.removeAll { $0.isRetained && $0.topic == notice.topic } }
+        guard self.notices.count < Self.mostNotices else { return }
         self.notices.append(notice)
     }
 

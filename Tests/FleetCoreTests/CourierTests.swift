@@ -584,6 +584,26 @@ import Testing
         #expect(sent == (4...8).map { "\($0) true true" })
     }
 
+    /// A server that takes long gets each state once, and that of now, however often it changed.
+    @Test func ofWhatIsKeptOnlyTheNewestWaits() {
+        var courier = Self.courier()
+        Self.connect(&courier, newest: 0)
+        courier.hasFoundOut()
+        for round in 0..<10_000 as Range<Int64> {
+            for app in ["a", "b"] { courier.say(Outgoing(app, .integer(round), isRetained: true)) }
+        }
+        courier.say(Outgoing("a", nil, isRetained: true))
+        courier.say(Outgoing("past", .integer(1)))
+        courier.say(Outgoing("past", .integer(2)))
+        var said: [Outgoing] = []
+        while let (_, message) = courier.nextSend(at: .zero) { said.append(message) }
+        #expect(
+            said == [
+                Outgoing("b", .integer(9_999), isRetained: true), Outgoing("a", nil, isRetained: true),
+                Outgoing("past", .integer(1)), Outgoing("past", .integer(2)),
+            ])
+    }
+
     @Test func nothingIsReadOrSentWithoutAConnection() {
         var courier = Self.courier()
         courier.arrived(Self.event(1, app: "org.jostle.Bridge"), at: .zero)
