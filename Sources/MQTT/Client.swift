@@ -103,7 +103,7 @@ package final class Client {
         let result = unsafe mosquitto_connect_bind_async(
             self.handle, self.settings.host, Int32(self.settings.port), Int32(self.settings.keepAlive), nil)
         guard result == MOSQ_ERR_SUCCESS.rawValue || result == MOSQ_ERR_CONN_PENDING.rawValue else {
-            throw .of(result, while: "connect to \(address)")
+            throw self.refusal ?? .of(result, while: "connect to \(address)")
         }
         let now = Clock.boottime.now()
         self.last = (read: now, write: now)
@@ -154,9 +154,12 @@ package final class Client {
         if tls.authorities == nil { try self.set(MOSQ_OPT_TLS_USE_OS_CERTS, 1, "authorities of the system") }
         // The library wants a place of authorities, or that of the system's.
         let directory = tls.authorities == nil ? "/etc/ssl/certs" : nil
-        try MQTTProblem.check(
-            unsafe mosquitto_tls_set(self.handle, tls.authorities, directory, tls.certificate, tls.key, nil),
-            while: "certificates")
+        let result =
+            tls.mayAsk
+            ? unsafe mosquitto_tls_set(self.handle, tls.authorities, directory, tls.certificate, tls.key, nil)
+            : unsafe mosquitto_tls_set(
+                self.handle, tls.authorities, directory, tls.certificate, tls.key, { _, _, _, _ in -1 })
+        try MQTTProblem.check(result, while: "certificates")
     }
 
     private func configure(_ will: Publication) throws(MQTTProblem) {
@@ -296,7 +299,7 @@ package final class Client {
 
     private func end(unless result: Int32) {
         guard result != MOSQ_ERR_SUCCESS.rawValue, result != MOSQ_ERR_CONN_PENDING.rawValue else { return }
-        self.end(Self.ending(result))
+        self.end(self.refusal ?? Self.ending(result))
     }
 
     /// Why a connection ended, by the library's code, or by the server's reason, which are 128 and above.
@@ -342,6 +345,11 @@ package final class Client {
     // MARK: What the library tells
 
     private func listen() {
+        // What is wrong with a certificate or a key it says there, and nowhere else; and all else that it does.
+        unsafe mosquitto_log_callback_set(self.handle) { _, object, _, text in
+            guard let text = unsafe text else { return }
+            unsafe Client.of(object)?.noted(String(cString: text))
+        }
         // SAFETY: the object handed to each is this one, which lives as long as the handle; so in all that follows. Nothing of
         // the arguments is kept.
         unsafe mosquitto_connect_v5_callback_set(self.handle) { _, object, reason, flags, properties in
@@ -387,6 +395,7 @@ package final class Client {
             self.keepAliveSeconds = max(Self.shortestKeepAlive, wanted)
         }
         self.isConnected = true
+        unsafe mosquitto_log_callback_set(self.handle, nil)
         if let timer { self.loop.reschedule(timer, after: self.keepAlive) }
         self.events.append(.connected(welcome))
     }
@@ -399,8 +408,16 @@ package final class Client {
         return nil
     }
 
-    /// Why the server did not take us, which says more than that the connection ended.
+    /// Why the server did not take us, or we not the server, which says more than that the connection ended.
     private var refusal: MQTTProblem?
+
+    /// The library notes something. Of what is wrong with TLS the first is why: `OpenSSL Error[0]: error:CODE:LIBRARY:FUNCTION:REASON`.
+    private func noted(_ line: String) {
+        guard self.refusal == nil, line.hasPrefix("OpenSSL Error"), let reason = line.split(separator: ":").last else {
+            return
+        }
+        self.refusal = MQTTProblem("TLS: \(reason)", code: Int32(MOSQ_ERR_TLS.rawValue))
+    }
 
     private func wasDisconnected(_ reason: Int32) {
         if let refusal { return self.end(refusal) }

@@ -6,6 +6,8 @@ package struct ConnectionSettings: Equatable, Sendable {
         /// Our own certificate and its key.
         package var certificate: String?
         package var key: String?
+        /// Somebody at the terminal may be asked for the passphrase of the key, and is waited for. Else such a key cannot be used.
+        package var mayAsk = false
 
         package init(authorities: String? = nil, certificate: String? = nil, key: String? = nil) {
             self.authorities = authorities

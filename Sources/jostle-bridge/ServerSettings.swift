@@ -1,4 +1,5 @@
 import FleetCore
+import Loop
 import MQTT
 import Motion
 
@@ -52,6 +53,12 @@ enum ServerSettings {
         guard let place else { return nil }
         guard let path = places.path(of: place) else {
             throw Missing(description: "there are no credentials: nothing like LoadCredential= says them")
+        }
+        // The library says only that something is wrong.
+        do throws(SystemError) {
+            _ = try InputFile(path)
+        } catch {
+            throw Missing(description: "\(path): \(SystemError.message(for: error.code))")
         }
         return path
     }

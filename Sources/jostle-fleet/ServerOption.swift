@@ -69,6 +69,7 @@ enum ServerOption {
             // The library says only that something is wrong.
             for path in [files.0, files.1, files.2].compactMap({ $0 }) { _ = try contents(of: path, atMost: 1 << 20) }
             settings.tls = ConnectionSettings.TLS(authorities: files.0, certificate: files.1, key: files.2)
+            settings.tls?.mayAsk = true
         }
         settings.user = arguments.value(of: self.user) ?? known?.user
         if let path = try arguments.value(of: self.password) ?? self.path(known?.password) {

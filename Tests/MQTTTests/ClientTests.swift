@@ -202,4 +202,23 @@ import Testing
         // The handshake waits for its other side, and does not ask again and again.
         #expect(loop.rounds - before < 100)
     }
+
+    /// A key that wants a passphrase is not asked for, and it is said what is wrong with what is there.
+    @Test(arguments: [("locked", "TLS: "), ("other", "TLS: ")])
+    func whatIsWrongWithAKeyIsSaid(_ name: String, _ words: String) throws {
+        let loop = try EventLoop()
+        let server = try MQTTServer(isSecure: true)
+        let made = try Tool.run([
+            "sh", "-c",
+            "cd \(server.directory) && openssl ec -aes256 -passout pass:x -in device.key -out locked.key "
+                + "&& openssl ecparam -name prime256v1 -genkey -noout -out other.key",
+        ])
+        try #require(made.status == 0, "\(made.stderr)")
+        var settings = ConnectionSettings(host: "localhost", port: server.port, client: "device")
+        settings.tls = ConnectionSettings.TLS(
+            authorities: server.authority, certificate: server.certificate(of: "device"), key: server.key(of: name))
+        let client = try Client(settings, on: loop)
+        let problem = #expect(throws: MQTTProblem.self) { try client.connect(to: "127.0.0.1") }
+        #expect(problem?.description.hasPrefix(words) ?? false, "\(String(describing: problem))")
+    }
 }
