@@ -18,17 +18,20 @@ package struct BridgeState: Equatable, Sendable {
     package var epoch: UInt64
     /// The event at the cursor: where another stands, the journal is another one.
     package var last: EventName?
+    /// The same of verdicts, which have no numbers of their own.
+    package var lastVerdict: EventName?
     package var events: Table
     package var verdicts: Table
     /// A mark was left at the server.
     package var isMarked: Bool
 
     package init(
-        stream: String, epoch: UInt64, last: EventName?, events: Table, verdicts: Table, isMarked: Bool
+        stream: String, epoch: UInt64, last: EventName?, lastVerdict: EventName? = nil, events: Table, verdicts: Table,
+        isMarked: Bool
     ) {
         self.stream = stream
         self.epoch = epoch
-        self.last = last
+        (self.last, self.lastVerdict) = (last, lastVerdict)
         self.events = events
         self.verdicts = verdicts
         self.isMarked = isMarked
@@ -39,14 +42,20 @@ package struct BridgeState: Equatable, Sendable {
     /// Another journal is known by what stands at the cursor. While that cannot be read, what was noted before it stands, and only
     /// costs that more is sent again.
     ///
-    /// - Parameter find: Finds the event in a row, if there is one still; `nil`: the journal cannot be read now.
-    package mutating func note(events: Table, verdicts: Table, _ find: (Int64) -> [EventName]?) {
-        let cursor = events.ledger.cursor
-        if cursor > 0, cursor != self.events.ledger.cursor || self.last == nil {
-            guard let found = find(cursor) else { return }
-            self.last = found.first
-            self.epoch = max(self.epoch, found.first?.epoch ?? 0)
+    /// - Parameter find: Finds what stands in a row, if anything still does; `nil`: the journal cannot be read now.
+    package mutating func note(
+        events: Table, verdicts: Table, _ find: (JournalTable, _ row: Int64) -> [EventName]?
+    ) {
+        func found(_ table: JournalTable, _ old: Table, _ new: Table, _ last: EventName?) -> [EventName]? {
+            let cursor = new.ledger.cursor
+            guard cursor > 0, cursor != old.ledger.cursor || last == nil else { return last.map { [$0] } ?? [] }
+            return find(table, cursor)
         }
+        guard let event = found(.event, self.events, events, self.last),
+            let verdict = found(.verdict, self.verdicts, verdicts, self.lastVerdict)
+        else { return }
+        (self.last, self.lastVerdict) = (event.first, verdict.first)
+        self.epoch = max(self.epoch, event.first?.epoch ?? 0, verdict.first?.epoch ?? 0)
         (self.events, self.verdicts) = (events, verdicts)
     }
 
@@ -56,12 +65,14 @@ package struct BridgeState: Equatable, Sendable {
         JSONCoding.bytes(
             .fields([
                 "version": .integer(1), "stream": .text(self.stream), "epoch": .count(self.epoch),
-                "last": self.last.map {
-                    .fields(["app": .text($0.app), "epoch": .count($0.epoch), "sequence": .count($0.sequence)])
-                },
+                "last": self.last.map { Self.value($0) }, "last_verdict": self.lastVerdict.map { Self.value($0) },
                 "events": Self.value(self.events), "verdicts": Self.value(self.verdicts),
                 "marked": .bool(self.isMarked),
             ])) + [0x0A]
+    }
+
+    private static func value(_ name: EventName) -> DataValue {
+        .fields(["app": .text(name.app), "epoch": .count(name.epoch), "sequence": .count(name.sequence)])
     }
 
     private static func value(_ table: Table) -> DataValue {
@@ -80,6 +91,7 @@ package struct BridgeState: Equatable, Sendable {
         else { return nil }
         self.init(
             stream: stream, epoch: epoch, last: value["last"].flatMap { AcknowledgementMessage($0)?.name },
+            lastVerdict: value["last_verdict"].flatMap { AcknowledgementMessage($0)?.name },
             events: events, verdicts: verdicts, isMarked: marked)
     }
 

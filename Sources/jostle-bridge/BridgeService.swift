@@ -221,7 +221,7 @@ final class BridgeService {
             let stream = Self.freshState().stream
             self.courier.begin(stream, events: rows.event, verdicts: rows.verdict)
             self.memory.state.stream = stream
-            self.memory.state.last = nil
+            (self.memory.state.last, self.memory.state.lastVerdict) = (nil, nil)
             self.memory.state.isMarked = false
         }
         return true
@@ -231,12 +231,28 @@ final class BridgeService {
     private func isSameJournal(_ newest: (event: Int64, verdict: Int64)) -> Bool? {
         guard !self.courier.hasSeen(moreThanEvent: newest.event, verdict: newest.verdict) else { return false }
         let state = self.memory.state
-        let cursor = state.events.ledger.cursor
-        guard cursor > 0, let last = state.last else { return true }
-        let rows = self.journal.ask { feed throws(JournalFailure) in try feed.events(cursor...cursor, limit: 1) }
-        guard let rows else { return nil }
-        guard let row = rows.first else { return true }
-        return EventName(app: row.app, epoch: row.epoch, sequence: row.sequence) == last
+        for (table, kept, last) in [
+            (JournalTable.event, state.events, state.last), (.verdict, state.verdicts, state.lastVerdict),
+        ] {
+            guard kept.ledger.cursor > 0, let last else { continue }
+            guard let names = self.names(in: kept.ledger.cursor, of: table) else { return nil }
+            if let name = names.first, name != last { return false }
+        }
+        return true
+    }
+
+    /// What stands in a row of the journal; `nil`: it cannot be read now.
+    private func names(in row: Int64, of table: JournalTable) -> [EventName]? {
+        self.journal.ask { feed throws(JournalFailure) in
+            switch table {
+            case .event:
+                try feed.events(row...row, limit: 1).map {
+                    EventName(app: $0.app, epoch: $0.epoch, sequence: $0.sequence)
+                }
+            case .verdict:
+                try feed.judgements(row...row, limit: 1).map { EventName(app: $0.app, epoch: $0.epoch, sequence: 0) }
+            }
+        }
     }
 
     private func journalGrew() {
@@ -586,11 +602,7 @@ final class BridgeService {
         self.memory.state.note(
             events: courier.events.state(isKnown ? 0 : state.events.sentThrough),
             verdicts: courier.verdicts.state(isKnown ? 0 : state.verdicts.sentThrough)
-        ) { row in
-            self.journal.ask { feed throws(JournalFailure) in try feed.events(row...row, limit: 1) }?.map {
-                EventName(app: $0.app, epoch: $0.epoch, sequence: $0.sequence)
-            }
-        }
+        ) { table, row in self.names(in: row, of: table) }
         self.memory.file.write(self.memory.state)
     }
 }

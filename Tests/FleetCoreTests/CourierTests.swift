@@ -80,18 +80,25 @@ import Testing
         func name(_ row: Int64) -> EventName { EventName(app: "a", epoch: UInt64(row) + 10, sequence: UInt64(row)) }
         let none = table(0)
         var state = BridgeState(stream: "s", epoch: 0, last: nil, events: none, verdicts: none, isMarked: false)
-        state.note(events: none, verdicts: table(2)) { _ in nil }
-        #expect(state.last == nil && state.events == none && state.verdicts == table(2))
-        state.note(events: table(3), verdicts: table(4)) { [name($0)] }
+        // Where no event was ever told of the verdicts alone tell.
+        state.note(events: none, verdicts: table(2)) { _, _ in nil }
+        #expect(state.lastVerdict == nil && state.verdicts == none)
+        state.note(events: none, verdicts: table(2)) { [name($1)] }
+        #expect(state.last == nil && state.lastVerdict == name(2) && state.epoch == 12 && state.verdicts == table(2))
+        state.note(events: table(3), verdicts: table(4)) { [name($1)] }
         let known = state
-        #expect(known.last == name(3) && known.epoch == 13 && known.events == table(3) && known.verdicts == table(4))
-        // It cannot be read, it is not asked for, and it is gone.
-        state.note(events: table(5), verdicts: table(6)) { _ in nil }
+        #expect(known.last == name(3) && known.lastVerdict == name(4) && known.epoch == 14)
+        #expect(known.events == table(3) && known.verdicts == table(4) && BridgeState(bytes: known.bytes) == known)
+        // One of both cannot be read, neither is asked for, and it is gone.
+        state.note(events: table(5), verdicts: table(6)) { table, row in table == .event ? [name(row)] : nil }
         #expect(state == known)
-        state.note(events: table(3), verdicts: table(6)) { _ in nil }
-        #expect(state.last == name(3) && state.verdicts == table(6))
-        state.note(events: table(7), verdicts: table(6)) { _ in [] }
-        #expect(state.last == nil && state.epoch == 13 && state.events == table(7))
+        state.note(events: table(5), verdicts: table(4)) { _, _ in nil }
+        #expect(state == known)
+        let later = BridgeState.Table(ledger: RowLedger(cursor: 3), sentThrough: 99)
+        state.note(events: later, verdicts: table(4)) { _, _ in nil }
+        #expect(state.last == name(3) && state.events == later)
+        state.note(events: table(7), verdicts: table(4)) { _, _ in [] }
+        #expect(state.last == nil && state.lastVerdict == name(4) && state.epoch == 14 && state.events == table(7))
     }
 
     @Test func whatIsLiveGoesBeforeWhatIsPast() throws {
