@@ -122,11 +122,13 @@ package enum DetectorCompiler {
         }
     }
 
-    /// The rate that the looks need. Decimations that gather need something to gather.
+    /// The rate that the looks need. Decimations that gather need something to gather, and samples that are too far apart are each
+    /// behind a gap.
     private static func rate(_ pace: Pace, of sensor: String) -> Double {
         guard let every = pace.every else { return DetectionLimits.defaultRate(of: sensor) }
         let looks = 1 / max(every.seconds, 0.000_001)
-        return min(looks * (pace.decimation == .last ? 1 : 4), SensorLimits.rates.upperBound)
+        let wanted = max(looks * (pace.decimation == .last ? 1 : 4), DetectionLimits.slowestRate(of: sensor))
+        return min(wanted, SensorLimits.rates.upperBound)
     }
 
     private static func values(of preset: Preset, _ options: RequestOptions) throws(DetectorProblem) -> [Double] {

@@ -20,6 +20,21 @@ import Testing
         #expect(detector.effective.contains { $0.key == "every" && $0.value == .count(200_000) })
     }
 
+    /// However seldom a detector looks, its samples are so near to each other that it can look back.
+    @Test(arguments: ["last", "mean", "peak"]) func whoLooksSeldomLooksBack(_ decimation: String) throws {
+        let detector = try self.compile([
+            "when": .text("held(x > 1g, 20s)"), "every": .text("10s"), "decimation": .text(decimation),
+        ])
+        var engine = DetectionEngine([detector])
+        let hits = engine.run(trace(rate: detector.neededRate, seconds: 80) { _ in (2, 0, 0) })
+        #expect(!hits.isEmpty && engine.counters.gaps == 0)
+        // Fixes may be minutes apart.
+        let seldom: [String: OptionValue] = [
+            "when": .text("held(speed < 1km/h, 5min)"), "sensor": .text("location"), "every": .text("1min"),
+        ]
+        #expect(try self.compile(seldom).neededRate == 1 / 60.0)
+    }
+
     @Test func theNameOfASensorIsBounded() throws {
         func options(_ bytes: Int) -> [String: OptionValue] {
             let name = "accelerometer-" + String(repeating: "x", count: bytes - 14)
