@@ -236,6 +236,19 @@ import Randomness
         #expect(tilted.count == 1)
     }
 
+    /// Who is turned while nobody looks, as in a sleep, is told so.
+    @Test(arguments: ["orientation", "orientation.screen"])
+    func aTurnBehindAGapIsTold(_ name: String) throws {
+        var engine = DetectionEngine([try preset(name)])
+        func hits(from start: Double, _ up: (Double, Double, Double)) -> [Double] {
+            engine.run(trace(rate: 50, seconds: 4, from: start) { _ in up }).map(\.peak)
+        }
+        let first = hits(from: 10, (0, 1, 0))
+        let turned = hits(from: 17, (1, 0, 0))
+        let same = hits(from: 24, (1, 0, 0))
+        #expect(first == [] && turned == [1] && same == [])
+    }
+
     /// Turns of all speeds are shown, 600 ms after they end at the latest, also by a sensor that shows too much of gravity.
     @Test(arguments: [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6])
     func orientationShowsEachTurnSoon(_ duration: Double) throws {

@@ -26,6 +26,7 @@ struct Instruction {
         guard size > 0, !(keepsRest && self.operation.isNoting) else { return }
         // A shake also keeps how many hits were held back, and when the last of them was.
         let kept = state[base + size - 1]
+        let told = state[base]
         let isShake = self.operation == .shake
         let held = isShake ? (state[base + ReversalRun.size], state[base + ReversalRun.size + 1]) : (.nan, .nan)
         for index in base..<base + size { state[index] = .nan }
@@ -43,6 +44,9 @@ struct Instruction {
             }
         case .gesture, .posture:
             if keepsRest { state[base + size - 1] = kept }
+        // Which axis was up last: who is turned meanwhile is told so.
+        case .orientation:
+            if keepsRest { state[base] = told }
         default:
             break
         }
