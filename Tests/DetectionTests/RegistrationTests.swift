@@ -85,6 +85,37 @@ import Randomness
         #expect(engine.neededRate == 10)
     }
 
+    /// Who comes while others like it rest is hit as if it were alone, and so is who comes later still.
+    @Test func whoComesDoesNotRestWithOthers() throws {
+        var engine = DetectionEngine(channels: ["x", "y", "z"])
+        func add(_ id: UInt32) throws {
+            engine.add(try preset("shake", ["rest": .text("1h")]), as: DetectorID(id), at: .zero)
+        }
+        func shaken(at second: Double) -> [UInt32] {
+            let shake = trace(rate: 50, seconds: 1, from: second) { t in
+                (3 * Mathematics.sineAndCosine(8 * .pi * t).sine, 0, 1)
+            }
+            return engine.run(shake).map(\.detector.index)
+        }
+        for id in 0..<UInt32(3) {
+            try add(id)
+            let hit = shaken(at: 10 + 10 * Double(id))
+            #expect(hit == [id])
+        }
+        // These two came since the same hit, and share what they look for.
+        let before = engine.statefulFeatures
+        try add(3)
+        let one = engine.statefulFeatures
+        try add(4)
+        #expect(one > before && engine.statefulFeatures == one)
+        let both = shaken(at: 50)
+        #expect(both == [3, 4])
+        let all = shaken(at: 4_000)
+        #expect(all == [0, 1, 2, 3, 4])
+        for id in 0..<UInt32(5) { engine.remove(DetectorID(id)) }
+        #expect(engine.statefulFeatures == 0)
+    }
+
     @Test func theFastestDetectorSetsTheRate() throws {
         var engine = DetectionEngine(channels: ["x", "y", "z"])
         engine.add(try preset("shake.axis"), as: DetectorID(0), at: .zero)

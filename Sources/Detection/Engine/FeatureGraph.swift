@@ -55,6 +55,13 @@ struct FeatureGraph {
         return HeldHits(count: UInt64(count), last: Timestamp(microseconds: Int64(last)))
     }
 
+    /// When a node that rests by itself hit last; `nil` before it did.
+    func lastHit(_ slot: Int32) -> Double? {
+        guard let node = self.node(slot), node.key.rest != nil else { return nil }
+        let last = self.state[Int(node.instruction.state) + node.key.operation.stateSize - 1]
+        return last.isNaN ? nil : last
+    }
+
     /// Gives the slots columns so long that all of them stay in the nearest cache, as far as that is possible.
     private mutating func layOut() {
         var stride = 64

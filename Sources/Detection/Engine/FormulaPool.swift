@@ -21,6 +21,9 @@ struct FormulaPool {
         return known
     }
 
+    /// The slots of the nodes of a formula that somebody uses already.
+    func slots(ofKnown formula: Formula) -> [Int32]? { self.known[formula].map { self.slots(of: $0) } }
+
     /// Takes in a formula that is new, with one user.
     mutating func insert(_ formula: Formula, slots: [Int32]) -> Int32 {
         let index = self.free.put(Use(formula: formula, slots: slots), into: &self.uses)

@@ -313,6 +313,7 @@ struct Lane {
         _ around: inout Surroundings
     ) {
         var condition = detector.condition
+        self.keepApart(&condition.formula)
         let formula = self.use(condition.formula, channels: channels)
         // Equal formulas exist once here, so that what waits holds no memory of its own for them.
         condition.formula = self.formulas.formula(formula)
@@ -347,6 +348,16 @@ struct Lane {
         }
         if let slots = self.formulas.leave(record.formula) { self.graph.release(slots) }
         self.detectors -= 1
+    }
+
+    /// Has one that comes while others like it rest hit as if it were alone: it does not share what rests by itself with them, but with
+    /// those who came since they hit.
+    private func keepApart(_ formula: inout Formula) {
+        guard let node = formula.nodes.firstIndex(where: { $0.rest != nil }), let rest = formula.nodes[node].rest
+        else { return }
+        while let slots = self.formulas.slots(ofKnown: formula), let last = self.graph.lastHit(slots[node]),
+            last > formula.nodes[node].u, Double(self.clock.lastLook) - last < rest
+        { formula.nodes[node].u = last }
     }
 
     private mutating func use(_ formula: Formula, channels: [Int32]) -> Int32 {

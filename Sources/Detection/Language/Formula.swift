@@ -86,6 +86,7 @@ struct FormulaNode: Hashable, Sendable {
     var r = 0.0
     var s = 0.0
     var t = 0.0
+    /// Of what rests by itself: when others like it hit that it does not rest with. 0: it was there before they did.
     var u = 0.0
     /// What a motion is compared with.
     var gesture: TaughtGesture?
@@ -113,6 +114,21 @@ struct FormulaNode: Hashable, Sendable {
             .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .smoothByLook,
             .delta, .rate, .tilted, .history, .activity, .adaptive, .displacement, .visit, .fence, .gesture,
             .posture, .strength, .recall:
+            nil
+        }
+    }
+
+    /// The rest in µs of what rests by itself, which remembers behind all else when it hit last.
+    var rest: Double? {
+        switch self.operation {
+        case .shake: self.s
+        case .tilted, .gesture: self.q
+        case .channel, .constant, .add, .addMultiple, .subtract, .multiply, .divide, .negate, .absolute, .minimum,
+            .maximum,
+            .hypotenuse, .norm, .largest, .squareRoot, .arctangent, .arccosine, .greater, .both, .either, .smooth,
+            .smoothByLook, .delta, .rate, .mean, .rms, .peak, .range, .fraction, .count, .held, .sequence, .reversals,
+            .orientation, .posture, .history, .activity, .adaptive, .displacement, .visit, .fence, .segment, .strength,
+            .recall:
             nil
         }
     }
