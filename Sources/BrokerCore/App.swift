@@ -111,10 +111,9 @@ package final class InstalledDetector: Sendable {
             id: self.id, request: self.request, effective: self.effective, isOwn: isOwn, payer: self.payer)
     }
 
-    /// The same detector, of another share.
-    func paid(by payer: UInt32, isOwn: Bool) -> InstalledDetector {
-        InstalledDetector(
-            id: self.id, request: self.request, effective: self.effective, isOwn: isOwn, payer: payer)
+    /// The same detector, asked for in other words, or of another share.
+    func asked(for request: DetectorRequest, by payer: UInt32, isOwn: Bool) -> InstalledDetector {
+        InstalledDetector(id: self.id, request: request, effective: self.effective, isOwn: isOwn, payer: payer)
     }
 
     /// Whether a request asks for what is at work already. One that stays the same goes on as it is.

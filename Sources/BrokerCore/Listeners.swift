@@ -198,7 +198,10 @@ struct Listeners {
             if isOwn { self.registry.own(old, true, of: app) }
             // What is the same goes on: the event for which an app was started must not end with its registration.
             if old.isUnchanged(by: wanted.compiled, request) {
-                if old.payer != payer { self.registry.put(old.paid(by: payer, isOwn: isOwn || old.isOwn), of: app) }
+                // What is asked for differently comes to something else once policy has no word in it.
+                if old.payer != payer || old.request != request {
+                    self.registry.put(old.asked(for: request, by: payer, isOwn: isOwn || old.isOwn), of: app)
+                }
                 return
             }
             self.hearing.replace(old, at: now)

@@ -207,6 +207,22 @@ import Testing
         #expect(bench.events.map(\.1.generation) == [1])
     }
 
+    /// While policy has the word about a threshold, the app's own changes unseen: what it asked for last holds afterwards.
+    @Test func whatWasAskedForLastHoldsWhenPolicySaysNoMore() throws {
+        let id = AppID("org.example.App")
+        var settings = AppSettings()
+        settings.sensing.thresholds = ["one": "3g"]
+        var bench = Bench(policy: Policy(otherwise: .allow, apps: [id: settings]))
+        let app = try bench.register(0, id.name)
+        for asked in [1.2, 2] {
+            let effective = try bench.add(app, Bench.planar("one", asked))
+            #expect(effective.first?.detector.threshold == 3)
+        }
+        bench.core.swap(.builtIn, at: bench.now, &bench.actions)
+        let threshold = bench.core.registry[app]?.detectors["one"]?.effective.threshold
+        #expect(threshold == 2)
+    }
+
     // MARK: Ordered
 
     @Test func whoPassesLeavesItToTheNext() throws {
