@@ -76,7 +76,9 @@ extension DetectorOutlook {
     private var outlookLines: [String] {
         var title = self.name
         if !self.preset.isEmpty, self.preset != self.name { title += " (\(self.preset))" }
-        if let threshold = self.threshold { title += " above \(Explanation.value(threshold, self.dimension))" }
+        if let threshold = self.threshold {
+            title += " \(self.asksForLittle ? "below" : "above") \(Explanation.value(threshold, self.dimension))"
+        }
         if let obstacle { return ["\(title): it cannot fire, \(obstacle)"] }
         switch self.prospect {
         case .verdict(let verdict):

@@ -49,7 +49,7 @@ package struct WhyNot {
         self.isBeingLaunched = core.arbiter.launches.launch(of: app.id, for: app.user) != nil
         self.detectors = shown.map { installed in
             let prospect = core.arbiter.rehearse(
-                installed.id, peak: peak ?? installed.effective.threshold?.nextUp ?? 0, at: now,
+                installed.id, peak: peak ?? installed.effective.leastPeak, at: now,
                 lastTrue: { sensing.memory.lastTrue($0) })
             return DetectorOutlook(
                 installed, obstacle: sensing.obstacle(to: installed.sensor),
@@ -124,6 +124,8 @@ package struct DetectorOutlook {
     /// Empty for a condition of its own.
     package let preset: String
     package let threshold: Double?
+    /// What it hits is less than that.
+    package let asksForLittle: Bool
     package let dimension: Dimension
     /// Why it cannot fire at all; `nil` when it can.
     package let obstacle: String?
@@ -140,6 +142,7 @@ package struct DetectorOutlook {
         self.name = installed.request.name
         self.preset = installed.effective.preset ?? ""
         self.threshold = installed.effective.threshold
+        self.asksForLittle = installed.effective.asksForLittle
         self.dimension = installed.effective.dimension
         self.obstacle = obstacle
         self.sensor = installed.sensor

@@ -26,6 +26,11 @@ package struct CompiledDetector: Sendable {
     /// What that quantity measures; `none` for a number, or for what has no name.
     package var dimension: Dimension
 
+    /// It hits when its quantity is less than the threshold, as that of a fall is.
+    package var asksForLittle: Bool { self.condition.formula.quantitySign < 0 }
+    /// The peak of a hit that is just one; 0 where no threshold says what is.
+    package var leastPeak: Double { self.threshold.map { self.asksForLittle ? $0.nextDown : $0.nextUp } ?? 0 }
+
     /// Distinct filters, windows and other memories of its condition.
     package var statefulFeatures: Int { self.condition.formula.nodes.reduce(0) { $0 + $1.memories } }
 

@@ -257,6 +257,20 @@ import Testing
         #expect(try !self.lines(bench, other).joined().contains("held by activity"))
     }
 
+    /// A fall is what weighs less than its threshold: so it is said, and so it is weighed.
+    @Test func whatAsksForLittleIsBelowItsThreshold() throws {
+        var conditions = Conditions()
+        conditions.intensity = IntensityCondition(
+            dimension: .acceleration, ranges: RangeSet(-Double.infinity..<0.4))
+        let rule = Rule(name: "fall", place: Place(file: "t.conf", line: 1), conditions: conditions, effect: .allow)
+        var bench = Bench(policy: Policy(rules: [rule]))
+        let client = try bench.register(0, "org.example.App")
+        _ = try bench.add(client, DetectorRequest(name: "fall", options: ["preset": .text("free-fall")]))
+        let said = try self.lines(bench, client)
+        let line = "  fall (free-fall) below 0.4 g: if it fired now and nothing else did, it would get the event"
+        #expect(said.contains(line), "\(said)")
+    }
+
     @Test func whatCannotHappenNow() throws {
         var bench = Bench(policy: Policy(otherwise: .deny))
         let client = try bench.register(0, "org.example.App")
