@@ -48,6 +48,7 @@ package enum PolicyLinter {
         guard let policy = reading.policy else { return findings.inReadingOrder() }
         let notes = LintNotes(reading.sections)
         findings += PresetLinter.check(reading.sections)
+        findings += AppLinter.check(policy, reading.sections)
         findings += RuleLinter.check(policy, notes, budget: budget)
         findings += GroupLinter.check(policy, notes)
         findings += MatrixLinter.check(policy, notes)

@@ -89,6 +89,9 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         // Presets.
         ("[Rule a]\nThen=deny\nWhenPreset=shake shaek.*", "W006 3:18"),
         ("[Rule a]\nThen=allow\nWhenPreset=!Shake", "W006 3:13"),
+        // Apps.
+        ("[App *]\nThresholds=knock:2g shake:100g", "W015 2:21"),
+        ("[App *]\nMayPush=yes\n[App x.x]\nMayPush=no", "W015 4:9"),
         // Times.
         ("[Rule a]\nThen=allow\nWhenTime=02:30-06:00", "W070 3:10"),
         ("[Rule a]\nThen=allow\nWhenTime=Sat,Sun/22:00-02:15", "W070 3:10"),
@@ -123,6 +126,8 @@ private func lint(_ text: String, _ installed: [PolicyLinter.InstalledApp]? = ni
         "[Class a]\n[Class b]\nMixable=yes\n[Class c]\nUninterruptible=yes\n[Interaction a b]\nAction=reject\n"
             + "[Interaction b b]\nAction=duck\nDuck=20%\n[Interaction c a]\nAction=delay",
         "[Class a]\n[Group g]\nMode=mixable\n[Rule r]\nThen=allow\nGroup=g\nClass=a",
+        // A name that is no preset's is that of a detector, and what an app has to bring is not known.
+        "[App *]\nThresholds=knock:2s shake:2g gesture:0.9\n[App x.x]\nMayPush=no",
     ])
     func findsNothing(_ text: String) {
         #expect(lint(text) == [])
