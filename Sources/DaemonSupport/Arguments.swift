@@ -41,7 +41,7 @@ package struct Arguments: Equatable, Sendable {
     }
 
     /// A path that means the same to those who are told of it and stand elsewhere.
-    private static func absolute(_ path: String) -> String {
+    package static func absolute(_ path: String) -> String {
         // SAFETY: called without a buffer it gives one, which is ours to free, or NULL.
         guard !path.hasPrefix("/"), let raw = unsafe getcwd(nil, 0) else { return path }
         defer { unsafe free(raw) }

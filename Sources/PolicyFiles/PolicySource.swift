@@ -15,27 +15,25 @@ package struct PolicySource: Sendable {
 
     /// - Parameters:
     ///   - directories: those that were asked for; when there are none, and no files: the system's, and the user's own.
-    ///   - files: single files, which count like those of the system.
+    ///   - own: those of them that are the user's own.
+    ///   - files: single files, each of whose it says.
     ///   - outside: where a bridge keeps what comes from outside; `nil`: nothing does.
     ///   - system: the system's.
     ///   - environment: where the user's directory is looked up.
     package init(
-        _ directories: [String], files: [PolicyFile] = [], outside: String? = nil,
+        _ directories: [String], own: [String] = [], files: [PolicyFile] = [], outside: String? = nil,
         system: [String] = PolicyDirectories.system, naming: PolicyDirectories.Naming = .path,
         environment: (String) -> String?
     ) {
         let others = outside.map { [Files(directories: [$0], layer: .outside, mustExist: false)] } ?? []
         self.single = files
         self.naming = naming
-        guard directories.isEmpty, files.isEmpty else {
-            self.sets = [Files(directories: directories, layer: .system, mustExist: true)] + others
-            return
-        }
-        let own = PolicyDirectories.user(environment).map { [$0] } ?? []
+        let areGiven = !(directories.isEmpty && own.isEmpty && files.isEmpty)
+        let users = areGiven ? own : PolicyDirectories.user(environment).map { [$0] } ?? []
         self.sets =
             [
-                Files(directories: system, layer: .system, mustExist: false),
-                Files(directories: own, layer: .user, mustExist: false),
+                Files(directories: areGiven ? directories : system, layer: .system, mustExist: areGiven),
+                Files(directories: users, layer: .user, mustExist: areGiven),
             ] + others
     }
 

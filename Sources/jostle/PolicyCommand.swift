@@ -21,30 +21,42 @@ enum PolicyCommand {
 }
 
 extension PolicySource {
-    /// - Parameter paths: directories and files; nothing: what the broker would read.
+    /// - Parameter paths: directories and files, of which those in the user's own directory count as the user's; nothing: what the
+    ///   broker would read.
     init(_ paths: [String], naming: PolicyDirectories.Naming = .path) throws(CommandFailure) {
         var directories: [String] = []
+        var own: [String] = []
         var files: [PolicyFile] = []
         for path in paths {
-            if isDirectory(path) {
-                directories.append(path)
+            let isOwn = path != "-" && Self.layer(of: Arguments.absolute(path)) == .user
+            if !isDirectory(path) {
+                files.append(PolicyFile(name: path, layer: isOwn ? .user : .system, bytes: try contents(of: path)))
+            } else if isOwn {
+                own.append(path)
             } else {
-                files.append(PolicyFile(name: path, bytes: try contents(of: path)))
+                directories.append(path)
             }
         }
         let outside =
             paths.isEmpty ? PolicyDirectories.outside(ofSystem: false, .policy, environmentValue) : nil
-        self.init(directories, files: files, outside: outside, naming: naming, environment: environmentValue)
+        self.init(
+            directories, own: own, files: files, outside: outside, naming: naming, environment: environmentValue)
+    }
+
+    /// Whose it is what stands at a path.
+    private static func layer(of path: String) -> PolicyLayer {
+        func isIn(_ directory: String) -> Bool { "\(path)/".hasPrefix("\(directory)/") }
+        if PolicyDirectories.user(environmentValue).map(isIn) == true { return .user }
+        let isOutside = [true, false].contains { isSystems in
+            PolicyDirectories.outside(ofSystem: isSystems, .policy, environmentValue).map(isIn) == true
+        }
+        return isOutside ? .outside : .system
     }
 
     /// Reads the files that a broker says it goes by; of those that cannot be read here there is a sentence.
     ///
     /// Whoever has the broker's name says which: it is no more than a broker reads, and nothing that waits for a writer.
     static func files(inForce paths: [String]) -> (files: [PolicyFile], unread: [String]) {
-        let own = PolicyDirectories.user(environmentValue)
-        let outside = [true, false].compactMap {
-            PolicyDirectories.outside(ofSystem: $0, .policy, environmentValue)
-        }
         var files: [PolicyFile] = []
         var unread: [String] = []
         var room = PolicyLimits.bytes
@@ -57,10 +69,7 @@ extension PolicySource {
                 let readable = path == "-" ? "./-" : path
                 let bytes = try contents(of: readable, atMost: min(room, PolicyLimits.fileBytes))
                 room -= bytes.count
-                let isUsers = own.map { path.hasPrefix("\($0)/") } ?? false
-                let isOutside = outside.contains { path.hasPrefix("\($0)/") }
-                files.append(
-                    PolicyFile(name: path, layer: isUsers ? .user : isOutside ? .outside : .system, bytes: bytes))
+                files.append(PolicyFile(name: path, layer: self.layer(of: path), bytes: bytes))
             } catch {
                 unread.append("\(error.message): the broker goes by this file, and it is not checked")
             }

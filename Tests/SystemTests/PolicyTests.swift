@@ -404,6 +404,25 @@ extension Surroundings {
             #expect(try app.terminate() == .exited(0))
         }
 
+        /// What is named in the user's own directory is checked as the user's, as the broker takes it; the same elsewhere is not.
+        @Test func whatIsTheUsersOwnIsCheckedAsThat() throws {
+            let stage = try Stage(broker: false)
+            let text = "[Rule mine]\nThen=allow\n"
+            let config = try stage.directory("config", [:])
+            try #require(mkdir("\(config)/jostle", 0o755) == 0)
+            let own = try stage.directory("config/jostle/policy.d", ["10-own": text])
+            let other = try stage.directory("other", ["10-own": text])
+            func check(_ path: String) throws -> Tool.Result {
+                try stage.jostle(["policy", "check", path], environment: ["XDG_CONFIG_HOME": config])
+            }
+            for path in [own, "\(own)/", "\(own)/10-own.conf"] {
+                let checked = try check(path)
+                #expect(checked.status == 1 && checked.stdout.contains(": error E006: "), "\(path): \(checked)")
+            }
+            let checked = try check(other)
+            #expect(checked.status == 0, "\(checked)")
+        }
+
         /// Whatever stands in a user's own files, the administrator's policy is in force, at the start and after a reload.
         @Test(.enabled(if: getuid() == 0, "only root may mount"))
         func aUsersBrokenFileLeavesTheAdministratorsPolicy() throws {
