@@ -52,11 +52,31 @@ package enum PolicyText {
             lines.append("# \(section.place.lineDescription)\(whose)")
             lines.append("[\(section.name)]")
             for entry in self.entries(section) {
-                lines.append("# \(entry.places.map(\.lineDescription).joined(separator: ", "))")
-                lines.append("\(entry.key)=\(entry.value)")
+                lines += self.lines(of: entry.places.map(\.lineDescription), behind: "# ", ", ")
+                let line = "\(entry.key)=\(entry.value)"
+                // What is too long for a line is a list, which goes on where its key stands again.
+                lines +=
+                    line.utf8.count <= IniParser.mostLineBytes
+                    ? [line] : self.lines(of: entry.value.split(separator: " "), behind: "\(entry.key)=", " ")
             }
         }
         return lines.map { $0 + "\n" }.joined()
+    }
+
+    /// Pieces in lines that are no longer than can be read, each of which begins with this.
+    private static func lines(
+        of pieces: [some StringProtocol], behind start: String, _ separator: String
+    ) -> [String] {
+        var lines: [String] = []
+        for piece in pieces {
+            let length = (lines.last?.utf8.count ?? .max / 2) + separator.utf8.count + piece.utf8.count
+            if length <= IniParser.mostLineBytes {
+                lines[lines.count - 1] += separator + piece
+            } else {
+                lines.append(start + piece)
+            }
+        }
+        return lines
     }
 
     /// The built-in policy, a line for each section.

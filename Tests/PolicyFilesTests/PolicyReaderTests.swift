@@ -292,6 +292,18 @@ func found(_ reading: PolicyReading) -> [String] {
         #expect(a.everyApp == b.everyApp)
     }
 
+    /// What is too long for a line is shown in several, and so are the places that it comes from.
+    @Test func aLongListIsShownInLinesThatCanBeRead() throws {
+        let names = (0..<2_000).map { "WhenApp=org.example.App\($0)\n" }
+        let reading = read("[Rule a]\nThen=allow\n" + names.joined())
+        let shown = PolicyText.show(reading)
+        #expect((shown.split(separator: "\n").map(\.utf8.count).max() ?? .max) <= 4_094)
+        let again = read(shown)
+        #expect(again.errors == [])
+        let (a, b) = (try #require(reading.policy?.rules.first), try #require(again.policy?.rules.first))
+        #expect(a.says(sameAs: b))
+    }
+
     /// Every key is shown with the lines that it comes from, which are not always where its section begins.
     @Test func whatIsShownSaysWhereItStands() {
         let reading = PolicyReader.read([
