@@ -122,6 +122,12 @@ package struct Scenario: Equatable, Sendable {
         self.isRecording = isRecording
     }
 
+    /// It says itself what policy it begins with.
+    package var saysItsPolicy: Bool {
+        if case .policy = self.steps.first?.event { return true }
+        return self.isRecording
+    }
+
     /// What can happen, as the second word of a line.
     package static let verbs: [String] = [
         "app", "back", "away", "detector", "remove", "available", "state", "foreground", "frozen", "playing",

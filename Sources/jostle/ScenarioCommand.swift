@@ -70,8 +70,8 @@ struct ScenarioCommand {
 
     func run() throws(CommandFailure) {
         let file = try ScenarioFile(self.path)
-        // A recording has its own policies with it.
-        let isGiven = !self.policies.isEmpty || !file.scenario.isRecording
+        // A recording has its own policies with it, and another scenario may.
+        let isGiven = !self.policies.isEmpty || !file.scenario.saysItsPolicy
         // File names without directories, as in recordings.
         let policy = isGiven ? try PolicySource(self.policies, naming: .fileName).policy() : nil
         let outcome = try file.run { ScenarioRunner.run(file.scenario, policy: policy, read: $0) }

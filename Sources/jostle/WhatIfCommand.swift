@@ -72,7 +72,8 @@ struct WhatIfCommand {
             self.show(comparison, past)
         case .scenario(let path):
             let file = try ScenarioFile(path)
-            let old = self.against.isEmpty && file.scenario.isRecording ? nil : try PolicySource(self.against).policy()
+            let isSaid = self.against.isEmpty && file.scenario.saysItsPolicy
+            let old = isSaid ? nil : try PolicySource(self.against).policy()
             let comparison = try file.run { read in
                 self.watching(runs: 2) {
                     PolicyComparison(of: file.scenario, from: old, to: new, read: read, onStep: $0)

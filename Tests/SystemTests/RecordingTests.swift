@@ -145,6 +145,28 @@ extension Surroundings {
             #expect(checked.status == 0, "\(checked.stderr)")
         }
 
+        /// What a scenario says first is in force from its beginning; another policy takes its place where it is asked for.
+        @Test func aScenarioBeginsWithThePolicyThatItSays() throws {
+            let stage = try Stage(broker: false)
+            let (path, other) = ("\(stage.bus.directory)/own.scenario", "\(stage.bus.directory)/other.conf")
+            try self.write(
+                """
+                # jostle scenario 1
+                0s policy own.conf
+                | [Policy]
+                | Default=deny
+                0s app org.example.App
+                0s detector org.example.App d
+                1s hit org.example.App d 2g
+
+                """, to: path)
+            try self.write("[Policy]\nDefault=allow\n", to: other)
+            let own = try stage.jostle("scenario", path)
+            #expect(own.status == 0 && own.stdout.contains("S2.no-rule policy=1"), "\(own)")
+            let given = try stage.jostle("scenario", path, "--policy", other)
+            #expect(given.status == 0 && given.stdout.contains("S5.sent policy=1"), "\(given)")
+        }
+
         @Test func coverageIsShownInThreeWays() throws {
             let policies = Programs.source("policies")
             func jostle(_ words: String...) throws -> Tool.Result {
