@@ -6,11 +6,11 @@ import Motion
 /// Bounded by number and by bytes; the oldest go first.
 struct RecentVerdicts {
     private var records = Ring<VerdictRecord>()
-    /// The epochs of the records, in step with them: plain numbers, looked through for each event that an app did not get.
-    private var epochs = Ring<UInt64>()
-    /// By the low bits of an epoch: the number of the newest record with such an epoch, of all that were ever kept, from 1. So
-    /// many events of one sample may come to nothing that nobody could look through all records for each.
+    /// By the low bits of an epoch and an app: the number of the newest record with such bits, of all that were ever kept, from
+    /// 1. So many events of one sample, or of one epoch, may come to nothing that nobody could look through all records for each.
     private var newest = [UInt64](repeating: 0, count: Self.places)
+    /// The same of the one before each record, in step with them; 0: there was none.
+    private var before = Ring<UInt64>()
     /// Records that are gone.
     private var gone: UInt64 = 0
     private var events = Ring<Sent>()
@@ -26,24 +26,25 @@ struct RecentVerdicts {
         var epoch: UInt64
     }
 
-    /// Others may have the same place: it only says behind which record there is no use in looking.
     private static let places = 1 << 13
 
-    private static func place(of epoch: UInt64) -> Int { Int(truncatingIfNeeded: epoch) & (Self.places - 1) }
+    private static func place(of epoch: UInt64, _ app: AppID) -> Int {
+        (Int(truncatingIfNeeded: epoch) ^ app.hashValue) & (Self.places - 1)
+    }
 
     init(_ limits: BrokerLimits) {
         self.limits = limits
     }
 
     mutating func keep(_ record: consuming VerdictRecord) {
-        let epoch = record.verdict.epoch
+        let place = Self.place(of: record.verdict.epoch, record.verdict.id)
         self.bytes += record.bytes
         self.records.append(record)
-        self.epochs.append(epoch)
-        self.newest[Self.place(of: epoch)] = self.gone &+ UInt64(self.records.count)
+        self.before.append(self.newest[place])
+        self.newest[place] = self.gone &+ UInt64(self.records.count)
         while self.records.count > self.limits.verdicts || self.bytes > self.limits.verdictBytes {
             guard let oldest = self.records.removeFirst() else { break }
-            self.epochs.removeFirst()
+            self.before.removeFirst()
             self.gone &+= 1
             self.bytes -= oldest.bytes
         }
@@ -67,11 +68,17 @@ struct RecentVerdicts {
     }
 
     private func newestIndex(_ epoch: UInt64, of app: AppID, _ user: UInt32) -> Int? {
-        let number = self.newest[Self.place(of: epoch)]
-        guard number > self.gone else { return nil }
-        return self.epochs.newestIndex(upTo: Int(number - self.gone) - 1) { index, other in
-            other == epoch && self.records.has(index) { $0.verdict.id == app && $0.user == user }
+        var number = self.newest[Self.place(of: epoch, app)]
+        while number > self.gone {
+            let index = Int(number - self.gone) - 1
+            // Others may have the same place.
+            let isMeant = self.records.has(index) {
+                $0.verdict.epoch == epoch && $0.verdict.id == app && $0.user == user
+            }
+            if isMeant { return index }
+            number = self.before[index] ?? 0
         }
+        return nil
     }
 
     mutating func keep(_ event: Event, of app: AppID, _ user: UInt32, _ registration: UInt64) {

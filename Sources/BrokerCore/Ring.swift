@@ -28,14 +28,6 @@ struct Ring<Element> {
         return nil
     }
 
-    /// Where the newest that fits stands, counted from the oldest; none behind `last` is looked at.
-    func newestIndex(upTo last: Int, where fits: (Int, Element) -> Bool) -> Int? {
-        for index in (0...last).reversed() {
-            if let element = self[index], fits(index, element) { return index }
-        }
-        return nil
-    }
-
     /// Whether an element stands there that fits.
     func has(_ index: Int, where fits: (Element) -> Bool) -> Bool { self[index].map(fits) ?? false }
 

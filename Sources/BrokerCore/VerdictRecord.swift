@@ -57,6 +57,31 @@ package struct VerdictRecord: Equatable, Sendable {
     func isVisible(to viewer: Viewer) -> Bool { viewer.sees(self.verdict.id, of: self.user, self.registration) }
 }
 
+extension [VerdictRecord] {
+    /// The same with those of the same epoch that were read elsewhere: what is in both is there once. What is here alone may not
+    /// have come there, nor may its end.
+    ///
+    /// Thousands of apps may have a part in one epoch, so that each is held against those of its own app and no others.
+    package func joined(by stored: [VerdictRecord]) -> [VerdictRecord] {
+        var known: [AppID: [Int]] = [:]
+        for index in self.indices { known[self[index].verdict.id, default: []].append(index) }
+        return self
+            + stored.filter { stored in
+                !(known[stored.verdict.id] ?? []).contains { self[$0].verdict.isOfOneDecision(with: stored.verdict) }
+            }
+    }
+}
+
+extension Verdict {
+    /// Whether they are the same but for what became of the event since.
+    fileprivate func isOfOneDecision(with other: Verdict) -> Bool {
+        guard self.reason.isOpen, other.reason.isOpen else { return self == other }
+        var copy = other
+        copy.reason = self.reason
+        return self == copy
+    }
+}
+
 /// An app that a question is about.
 package struct AppReference: Sendable {
     package var id: AppID

@@ -63,12 +63,7 @@ final class ExplainLink {
         if self.service.core.records.hasAll(of: query) || (query.event == .last && !recent.isEmpty) {
             return then(recent)
         }
-        self.findStored(query, call) { stored in
-            // What is in both is shown once; what is in memory alone may not have come to the disk, nor may its end.
-            then(
-                recent
-                    + stored.filter { stored in !recent.contains { $0.verdict.isOfOneDecision(with: stored.verdict) } })
-        }
+        self.findStored(query, call) { stored in then(recent.joined(by: stored)) }
     }
 
     // MARK: What the journal knows
@@ -219,16 +214,6 @@ extension VerdictRecord {
             verdict: verdict, user: stored.user, registration: isOurs ? stored.registration : 0,
             aftermath: stored.aftermath,
             origin: Origin(wall: stored.wall, policyFiles: stored.policy.files, isPast: !isOurs))
-    }
-}
-
-extension Verdict {
-    /// Whether they are the same but for what became of the event since.
-    fileprivate func isOfOneDecision(with other: Verdict) -> Bool {
-        guard self.reason.isOpen, other.reason.isOpen else { return self == other }
-        var copy = other
-        copy.reason = self.reason
-        return self == copy
     }
 }
 

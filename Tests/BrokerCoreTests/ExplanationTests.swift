@@ -1,6 +1,7 @@
 import Arbitration
-import BrokerCore
+@testable import BrokerCore
 import Detection
+import Glibc
 import Motion
 import Traces
 import Testing
@@ -158,6 +159,77 @@ import Testing
         }.count
         #expect(kept * 300 <= bytes)
         #expect(kept >= bytes / 2_000)
+    }
+
+    /// What this thread has computed for something, in seconds: the least of some times.
+    private func spent(_ body: () -> Void) -> Double {
+        func now() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        }
+        return (0..<3).reduce(Double.infinity) { least, _ in
+            let begin = now()
+            body()
+            return min(least, now() - begin)
+        }
+    }
+
+    /// The verdict of a hard shake, as that of so many apps.
+    private func verdicts(_ count: Int) throws -> [VerdictRecord] {
+        let (bench, _, _) = try self.decided()
+        let query = VerdictQuery(.last, of: AppReference(AppID("org.example.Hard")), for: .user(0))
+        let record = try #require(bench.core.records.find(query).first)
+        return (0..<count).map { number in
+            var other = record
+            other.verdict.id = AppID("org.example.App\(number)")
+            return other
+        }
+    }
+
+    /// What of an epoch is in memory and on the disk is there once, and it takes as long as there are apps.
+    @Test func aLargeEpochIsJoinedAsItIsLong() throws {
+        let records = try self.verdicts(4_096)
+        let stored = records.map { record in
+            var ended = record
+            ended.verdict.reason = .acknowledged
+            return ended
+        }
+        #expect(Array(records[..<4_095]).joined(by: stored) == Array(records[..<4_095] + stored[4_095...]))
+        var refused = stored[0]
+        refused.verdict.reason = .outranked
+        #expect(records.joined(by: [refused]) == records + [refused])
+        let few = self.spent { _ = Array(records[..<512]).joined(by: Array(stored[..<512])) }
+        let many = self.spent { _ = records.joined(by: stored) }
+        #expect(many < 32 * few, "\(many) s and \(few) s")
+    }
+
+    /// Whoever has a part in it: what becomes of an event is noted as quickly in a large epoch as in as many small ones.
+    @Test func eventsOfALargeEpochEndAsQuicklyAsOthers() throws {
+        var limits = BrokerLimits()
+        limits.verdictBytes = 1 << 28
+        let records = try self.verdicts(limits.verdicts)
+        let event = try #require(try self.decided().0.events.first?.1)
+        func timeOfEnds(epoch: (Int) -> UInt64) -> Double {
+            var verdicts = RecentVerdicts(limits)
+            for (index, record) in records.enumerated() {
+                var record = record
+                record.verdict.epoch = epoch(index)
+                verdicts.keep(record)
+            }
+            let spent = self.spent {
+                for (index, record) in records.enumerated() {
+                    var ended = event
+                    ended.content.epoch = epoch(index)
+                    verdicts.end(ended, of: record.verdict.id, record.user, .expired, at: event.time)
+                }
+            }
+            let query = VerdictQuery(.epoch(epoch(0)), for: .user(0))
+            #expect(verdicts.find(query).allSatisfy { $0.verdict.reason == .expired })
+            return spent
+        }
+        let (small, large) = (timeOfEnds { UInt64($0) + 1 }, timeOfEnds { _ in 1 })
+        #expect(large < 8 * small, "\(large) s and \(small) s")
     }
 
     /// Who may not see what others' apps did is not told either that there was something.
