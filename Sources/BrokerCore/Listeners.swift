@@ -123,15 +123,7 @@ struct Listeners {
         _ parts: [Installation.Part], to app: AppHandle, isOwn: Bool, at now: Timestamp
     ) throws(Refusal) -> [CompiledDetector] {
         try self.registry.check(parts, of: app)
-        let id = self.registry.id(of: app)
-        var wanted: [WantedDetector] = []
-        wanted.reserveCapacity(parts.reduce(0) { $0 + $1.requests.count })
-        for part in parts {
-            for request in part.requests {
-                wanted.append(
-                    WantedDetector(request: request, compiled: try self.compile(request, for: id), payer: part.payer))
-            }
-        }
+        let wanted = try self.wanted(parts, of: app, isOwn: isOwn)
         let change = self.registry.change(by: wanted, of: app)
         try self.registry.count(change, of: app)
         do throws(Refusal) {
@@ -142,6 +134,29 @@ struct Listeners {
         }
         for detector in wanted { self.install(detector, for: app, isOwn: isOwn, at: now) }
         return wanted.map(\.compiled)
+    }
+
+    /// The detectors that requests ask for.
+    ///
+    /// Whoever changes one of those that outlive the app brings all of them: what is the same is as it is. What an app asks for itself
+    /// is few at a time, and it is told if its sensor cannot serve it any more.
+    private func wanted(
+        _ parts: [Installation.Part], of app: AppHandle, isOwn: Bool
+    ) throws(Refusal) -> [WantedDetector] {
+        let id = self.registry.id(of: app)
+        let known = isOwn ? [:] : self.registry[app]?.detectors ?? [:]
+        var wanted: [WantedDetector] = []
+        wanted.reserveCapacity(parts.reduce(0) { $0 + $1.requests.count })
+        for part in parts {
+            for request in part.requests {
+                let compiled =
+                    if let old = known[request.name], old.request == request { old.effective } else {
+                        try self.compile(request, for: id)
+                    }
+                wanted.append(WantedDetector(request: request, compiled: compiled, payer: part.payer))
+            }
+        }
+        return wanted
     }
 
     /// A detector as policy has it: with the threshold that it says, if there is one and the detector takes it.

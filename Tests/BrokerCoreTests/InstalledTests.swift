@@ -89,6 +89,20 @@ import Testing
         #expect(bench.core.registry[client]?.detectors["one"]?.effective.threshold == (request == Self.one ? 2 : 2.2))
     }
 
+    /// What the sensor cannot serve any more stays, and what is the same is not compiled anew with each change of another.
+    @Test func whatIsTheSameIsAsItWas() throws {
+        func along(_ channel: String) -> DetectorRequest {
+            DetectorRequest(name: channel, options: ["when": .text("\(channel) > 2g")])
+        }
+        var bench = try self.bench(.store, [along("x")])
+        var other = Bench.sensor
+        other.channels = ["y"]
+        bench.core.sensorAppeared(other, at: bench.now, &bench.actions)
+        #expect(throws: Refusal.self) { try self.install(&bench, [along("z"), along("y")]) }
+        try self.install(&bench, [along("x"), along("y")])
+        #expect(self.detectors(bench) == ["x", "y"])
+    }
+
     /// A detector that is asked for in other words is the same detector: its rest goes on.
     @Test func theSameInOtherWordsGoesOn() throws {
         let slow = Bench.planar("one", 2, rest: "10s")
