@@ -1,3 +1,4 @@
+import Arbitration
 import DBus
 import DaemonSupport
 import Journal
@@ -50,9 +51,9 @@ final class BrokerLinks {
     var history: HistoryLink { self.disk.history }
 
     /// Another policy is in force.
-    func policyChanged() {
+    func policyChanged(from old: Policy) {
         self.service.followClock()
-        self.clients.policyChanged()
+        self.clients.policyChanged(from: old)
         self.reports.policyChanged()
         self.disk.keep(self.policy.inForce)
         self.changed("PolicyGeneration")

@@ -194,11 +194,13 @@ final class ClientLink {
         }
     }
 
-    /// Policy says how much the bus may hold for each client, and what each is granted.
-    func policyChanged() {
+    /// Policy says how much the bus may hold for each client, and what each is granted. Anybody may have it read again, and who is granted
+    /// what he was is not woken for it.
+    func policyChanged(from old: Policy) {
+        let new = self.service.core.arbiter.policy
         for client in self.table.connections {
             client.peer?.setLimit(client.busShare)
-            client.changed("Grants")
+            if old.settings(for: client.app).grants != new.settings(for: client.app).grants { client.changed("Grants") }
         }
     }
 

@@ -75,9 +75,10 @@ final class PolicyLink {
     /// Puts a policy in force, whole.
     func put(_ succession: PolicySuccession, from files: [PolicyFile]) {
         self.service.links.dueWork.recordFiles(files)
+        let old = self.service.core.arbiter.policy
         self.service.happened(.policy(succession.policy, prepared: succession))
         self.files = files.map(\.name)
-        self.service.links.policyChanged()
+        self.service.links.policyChanged(from: old)
         self.service.log.info(Self.inForce(self.files, self.service.core.arbiter.generation))
     }
 }

@@ -29,6 +29,23 @@ extension Surroundings {
 
         private func isEvent(_ line: String) -> Bool { line.hasPrefix("{\"detector\"") }
 
+        /// Anybody may have the files read again: an app that is granted what it was is not told, and so not woken.
+        @Test func whoIsGrantedTheSameIsNotTold() throws {
+            let policy = "[Policy]\nDefault=allow\n"
+            let (stage, file) = try self.stage(policy)
+            let app = try stage.startScript([
+                "app hear PropertiesChanged", "app own \(Self.gentle)",
+                "app call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Register sa{sv} ['\(Self.gentle)',{}]",
+            ])
+            try app.waitUntilSaid("staying")
+            #expect(try stage.script(Self.reload, Self.reload) == ["app ok []", "app ok []"])
+            try Self.write("\(policy)[App *]\nGrants=audio\n", to: file)
+            #expect(try stage.script(Self.reload) == ["app ok []"])
+            _ = try app.waitForLine { $0.contains("\"Grants\"") }
+            #expect(app.output.split(separator: "\n").count { $0.contains("\"Grants\"") } == 1, "\(app.output)")
+            _ = try app.terminate()
+        }
+
         /// The shipped example: a hard shake belongs to whoever asked for a hard shake.
         @Test func theMostSpecificAppGetsTheHardShake() throws {
             let stage = try Stage(broker: false)
