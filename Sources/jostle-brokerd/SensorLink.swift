@@ -136,9 +136,22 @@ final class SensorLink {
         }
         self.sensors.removeAll { $0.name == sensor.name }
         self.sensors.append((sensor.name, path, sensor.channels.count))
+        let before = self.shown(sensor.name)
         self.service.happened(.sensorAppeared(sensor))
-        self.service.links.clients.availabilityChanged()
+        // Whoever found no place at it is told of it once more whenever there is one: that is no news to apps.
+        if self.shown(sensor.name) != before { self.service.links.clients.availabilityChanged() }
         self.watchSilence()
+    }
+
+    /// What of a sensor concerns the apps that listen to it. Not the stream itself, which would be copied when it changes.
+    private func shown(_ sensor: String) -> SensorState {
+        let stream = self.service.core.sensing[sensor]
+        return SensorState(description: stream?.description, isAvailable: stream?.isAvailable ?? false)
+    }
+
+    private struct SensorState: Equatable {
+        let description: SensorDescription?
+        let isAvailable: Bool
     }
 
     /// A sensor came, or its device came back, went or broke.

@@ -114,6 +114,31 @@ extension Senses {
             _ = try app.nextEvent()
         }
 
+        /// Who found no place at a sensor is told of it whenever there is one. What was said before is no news to the apps.
+        @Test func whatIsSaidOnceMoreOfASensorIsNoNewsToApps() throws {
+            let stage = try Stage(source: nil)
+            let broker = "org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1"
+            let app = try stage.startScript(
+                "app hear", "app own \(Self.app)", "app call \(broker) Register sa{sv} ['\(Self.app)',{}]",
+                "app call org.jostle.Broker1 \(Stage.Object.app(Self.app)) org.jostle.Broker1.App AddDetector sa{sv} "
+                    + "['d',{'preset':V('s','shake')}]")
+            try app.waitUntilSaid("staying")
+            let ping = "r call org.jostle.Broker1 / org.freedesktop.DBus.Peer Ping"
+            let said =
+                "r send org.jostle.Broker1 \(Stage.Object.sensors) org.jostle.Sensors1 SensorChanged oa{sv} "
+                + "['/org/jostle/Sensors1/gyroscope',{'name':V('s','gyroscope'),'channels':V('as',['x','y','z']),"
+                + "'unit':V('s','rad/s'),'rates':V('ad',[100.0])}]"
+            let reader = try stage.startScript(
+                ["r own org.jostle.Sensors1", ping] + (0..<10).flatMap { _ in [said, ping] })
+            try reader.waitUntilSaid("staying")
+            _ = try stage.script("end send \(try stage.uniqueName(Self.app)) /end org.example.End Ended s ['']")
+            _ = try app.waitForLine { $0.contains(" Ended ") }
+            #expect(try stage.property("Sensors", at: Stage.Object.broker).contains("gyroscope"))
+            let told = app.output.split(separator: "\n").count { $0.contains("\"Detectors\"") }
+            #expect((1..<5).contains(told), "\(app.output)")
+            for program in [reader, app] { _ = try program.terminate() }
+        }
+
         /// The next one knows nothing of what was claimed.
         @Test(arguments: [["record", "-"], ["scope", "--lines"], ["teach", "x", "--save", "/dev/null"]])
         func aReaderThatLeavesEndsWhoListensToIt(_ arguments: [String]) throws {
