@@ -19,45 +19,60 @@ package struct WhyNot {
     package let isBeingLaunched: Bool
     /// The last event that a launch failed for under an earlier broker, if the journal tells of one.
     package var pastFailure: PastFailure?
-    /// As many as an answer holds.
-    package let detectors: [DetectorOutlook]
+    /// As many as an answer holds, once `look` has looked at them.
+    package private(set) var detectors: [DetectorOutlook] = []
+    /// Those that are still to be looked at.
+    private var rest: ArraySlice<InstalledDetector>
     /// How many there are.
     package let detectorCount: Int
+    private let handle: AppHandle
 
     /// - Parameters:
     ///   - app: Whom it is about. There is no answer about an app that is not there.
     ///   - detector: Only this one.
-    ///   - peak: How strong the motion would be; `nil`: just enough for each detector.
-    package init?(
-        _ handle: AppHandle, of core: borrowing Broker, detector: String? = nil, peak: Double? = nil,
-        for viewer: Viewer,
-        at now: Timestamp
-    ) {
-        let sensing = core.sensing
+    package init?(_ handle: AppHandle, of core: borrowing Broker, detector: String? = nil, at now: Timestamp) {
         guard let app = core.registry[handle], let tally = core.tally(of: handle),
             let facts = core.arbiter.facts(of: handle)
         else { return nil }
         let chosen = detector.map { name in app.detectors[name].map { [$0] } ?? [] }
         let shown = chosen ?? app.detectors.values.first(core.limits.answerRows) { $0.request.name < $1.request.name }
+        self.handle = handle
         self.app = app
         self.tally = tally
         self.dropped = core.mailboxes[handle]?.dropped ?? 0
         self.facts = facts
         self.now = now
-        self.mutedUntil = sensing.mutedUntil
+        self.mutedUntil = core.sensing.mutedUntil
         self.restsUntil = core.arbiter.launches.restsUntil(app.id, of: app.user).flatMap { $0 > now ? $0 : nil }
         self.isBeingLaunched = core.arbiter.launches.launch(of: app.id, for: app.user) != nil
-        self.detectors = shown.map { installed in
-            let prospect = core.arbiter.rehearse(
-                installed.id, peak: peak ?? installed.effective.leastPeak, at: now,
-                lastTrue: { sensing.memory.lastTrue($0) })
-            return DetectorOutlook(
-                installed, obstacle: sensing.obstacle(to: installed.sensor),
-                held: sensing.heldHits(of: installed.id, on: installed.sensor), at: now,
-                .init(prospect, of: app, for: viewer, core))
-        }
+        self.rest = shown[...]
         self.detectorCount = chosen?.count ?? app.detectors.count
     }
+
+    /// Looks at the next detector, if there is one more. Returns false when its app is not there any more.
+    ///
+    /// Each is heard by a copy of all that decides, with all apps that compete, so that others have their turns in between.
+    ///
+    /// - Parameter peak: How strong the motion would be; `nil`: just enough for the detector.
+    package mutating func look(
+        in core: borrowing Broker, peak: Double? = nil, for viewer: Viewer, at now: Timestamp
+    ) -> Bool {
+        guard core.registry[self.handle]?.registration == self.app.registration else { return false }
+        guard let installed = self.rest.popFirst() else { return true }
+        let sensing = core.sensing
+        let prospect = core.arbiter.rehearse(
+            installed.id, peak: peak ?? installed.effective.leastPeak, at: now,
+            lastTrue: { sensing.memory.lastTrue($0) })
+        self.detectors.append(
+            DetectorOutlook(
+                installed, obstacle: sensing.obstacle(to: installed.sensor),
+                held: sensing.heldHits(of: installed.id, on: installed.sensor), at: now,
+                .init(prospect, of: self.app, for: viewer, core)))
+        return true
+    }
+
+    /// All that the answer holds was looked at.
+    package var isComplete: Bool { self.rest.isEmpty }
 
     /// A launch that failed before the broker was started.
     package struct PastFailure: Equatable, Sendable {

@@ -134,22 +134,43 @@ final class ExplainLink {
             if let detector, client.appState?.detectors[detector] == nil {
                 throw .notFound("there is no detector '\(printable(detector))'")
             }
-            let answer = self.service.now { core, now in
-                WhyNot(client.id, of: core, detector: detector, peak: peak, for: viewer, at: now)
+            let answer = self.service.now { core, now in WhyNot(client.id, of: core, detector: detector, at: now) }
+            guard let answer else { throw Self.gone }
+            self.look(answer, peak, for: viewer, call) { [unowned self] answer in
+                self.tell(answer, of: app, for: viewer, call)
             }
-            guard let answer else { throw .notFound("the app is gone") }
-            // Launches are counted from the start of the broker; the journal remembers longer.
-            guard answer.tally.launches.begun == 0, !app.id.isAnonymous else { return call.reply(answer.options) }
-            let query = VerdictQuery(.last, of: app, for: viewer)
-            self.askJournal(Self.newest(of: app, for: viewer), for: viewer, call) { records in
-                var answer = answer
-                // A launch of this run, which may merely wait, hides none that failed before.
-                let last = records.last {
-                    query.concerns($0) && $0.verdict.isLaunching && $0.origin?.isPast == true
-                }
-                answer.pastFailure = last.flatMap { WhyNot.PastFailure($0, at: Clock.wallClock()) }
-                call.reply(answer.options)
+        }
+    }
+
+    private static let gone = BusError.notFound("the app is gone")
+
+    /// Looks at the detectors that an answer is about, one in each turn of the caller's.
+    private func look(
+        _ begun: WhyNot, _ peak: Double?, for viewer: Viewer, _ call: MethodCall, then: @escaping (WhyNot) -> Void
+    ) {
+        guard !begun.isComplete else { return then(begun) }
+        var answer = begun
+        let isThere = self.service.now { core, now in answer.look(in: core, peak: peak, for: viewer, at: now) }
+        guard isThere else { return call.fail(Self.gone) }
+        guard !answer.isComplete else { return then(answer) }
+        call.resume(keeping: answer.detectors.count * Self.rowBytes) { [unowned self] in
+            self.look(answer, peak, for: viewer, call, then: then)
+        }
+    }
+
+    /// Answers what would happen, with what the journal knows.
+    private func tell(_ answer: WhyNot, of app: AppReference, for viewer: Viewer, _ call: MethodCall) {
+        // Launches are counted from the start of the broker; the journal remembers longer.
+        guard answer.tally.launches.begun == 0, !app.id.isAnonymous else { return call.reply(answer.options) }
+        let query = VerdictQuery(.last, of: app, for: viewer)
+        self.askJournal(Self.newest(of: app, for: viewer), for: viewer, call) { records in
+            var answer = answer
+            // A launch of this run, which may merely wait, hides none that failed before.
+            let last = records.last {
+                query.concerns($0) && $0.verdict.isLaunching && $0.origin?.isPast == true
             }
+            answer.pastFailure = last.flatMap { WhyNot.PastFailure($0, at: Clock.wallClock()) }
+            call.reply(answer.options)
         }
     }
 

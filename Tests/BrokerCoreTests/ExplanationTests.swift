@@ -161,6 +161,27 @@ import Testing
         #expect(kept >= bytes / 2_000)
     }
 
+    /// What would become of an app's detectors is found out one after the other, as long as the app is there.
+    @Test func eachDetectorIsLookedAtByItself() throws {
+        var bench = Bench()
+        let client = try bench.register(0, "org.example.App")
+        _ = try bench.add(client, Bench.planar("a", 2), Bench.planar("b", 3), Bench.planar("c", 4))
+        bench.answerClaim()
+        let begun = WhyNot(client, of: bench.core, at: bench.now)
+        var answer = try #require(begun)
+        #expect(answer.detectors.isEmpty && answer.detectorCount == 3)
+        for count in 1...3 {
+            #expect(!answer.isComplete)
+            let isThere = answer.look(in: bench.core, for: .user(0), at: bench.now)
+            #expect(isThere && answer.detectors.count == count)
+        }
+        #expect(answer.isComplete && answer.detectors.map(\.name) == ["a", "b", "c"])
+        var other = try #require(begun)
+        bench.leave(client)
+        let isThere = other.look(in: bench.core, for: .user(0), at: bench.now)
+        #expect(!isThere && other.detectors.isEmpty)
+    }
+
     /// What this thread has computed for something, in seconds: the least of some times.
     private func spent(_ body: () -> Void) -> Double {
         func now() -> Double {

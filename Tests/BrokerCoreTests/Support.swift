@@ -78,7 +78,11 @@ struct Bench {
     func tally(of client: AppHandle) -> AppTally? { self.core.tally(of: client) }
 
     func whyNot(_ client: AppHandle, detector: String? = nil, peak: Double? = nil) -> WhyNot? {
-        WhyNot(client, of: self.core, detector: detector, peak: peak, for: .user(0), at: self.now)
+        var answer = WhyNot(client, of: self.core, detector: detector, at: self.now)
+        while answer?.isComplete == false {
+            _ = answer?.look(in: self.core, peak: peak, for: .user(0), at: self.now)
+        }
+        return answer
     }
 
     // MARK: What happens
