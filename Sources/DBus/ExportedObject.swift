@@ -68,6 +68,7 @@ package final class ExportedObject {
     /// Notes that a property has a new value. Does nothing while the object is not on a bus.
     ///
     /// All that changes in one round of the loop, and until the audience has room, travels in one `PropertiesChanged` per interface.
+    /// Where very many objects change in one round, some of them tell it later.
     package func changed(_ property: StaticString, of interface: InterfaceTable) {
         guard let connection = self.connection else { return }
         let name = property.description
@@ -78,7 +79,7 @@ package final class ExportedObject {
         // All who listen would be told.
         invariant(!interface.discreet.contains(name), "\(name) of \(interface.name) is not for everybody")
         if self.changes.contains(where: { $0.interface == index && $0.property == name }) { return }
-        if self.changes.isEmpty { connection.afterRound { [weak self] in self?.tellAll() } }
+        if self.changes.isEmpty { connection.objects.tellSoon(self, on: connection) }
         self.changes.append((index, name))
     }
 
@@ -98,7 +99,7 @@ package final class ExportedObject {
     package func forget(_ number: UInt64) { self.held.forget(number) }
 
     /// Tells what there is to tell. What there is no room for waits: there will be word of room.
-    private func tellAll() {
+    func tellAll() {
         guard let connection, connection.isReady else {
             self.changes = []
             return

@@ -14,12 +14,20 @@ final class ObjectTree {
     /// Places for calls of which it is not known yet whether they are allowed. They are held in memory, and anybody can make them.
     private var waiting = CallLimits.waitingForLeave
 
+    /// Objects with changes that are still to be told, in the order in which they changed; the first `told` have told theirs.
+    private var changed: [ExportedObject] = []
+    private var told = 0
+
     var usage: LimitUsage { LimitUsage("calls-waiting-for-leave", self.waiting) }
 
     /// How many bytes each of them may have that is still to be read.
     static let waitingBytes = 128 << 10
     /// How many nodes introspection names below one: an answer is to stay small, however many apps there are.
     static let childLimit = 1_024
+    /// Of how many objects nobody notices that they tell their changes at once.
+    private static let few = 32
+    /// So many that have told theirs are remembered.
+    private static let many = 1_024
 
     func insert(_ object: ExportedObject) {
         invariant(self.objects[object.path] == nil, "two objects at \(object.path)")
@@ -39,6 +47,37 @@ final class ObjectTree {
         self.objects = [:]
         self.root = Node("")
     }
+
+    // MARK: Changes
+
+    /// Has an object tell what changed, after this round. One call may change thousands: what is beyond a few of them is told in turns.
+    func tellSoon(_ object: ExportedObject, on connection: Connection) {
+        self.changed.append(object)
+        guard self.changed.count == 1 else { return }
+        connection.afterRound { [weak self, loop = connection.loop] in
+            for _ in 0..<Self.few { if self?.tellNext() != true { return } }
+            loop.turns.add { self?.tellNext() ?? false }
+        }
+    }
+
+    /// False: no other is left.
+    private func tellNext() -> Bool {
+        let object = self.changed[self.told]
+        self.told += 1
+        object.tellAll()
+        guard self.told == self.changed.count else {
+            // There may always be more.
+            if self.told == Self.many {
+                self.changed.removeFirst(self.told)
+                self.told = 0
+            }
+            return true
+        }
+        (self.changed, self.told) = ([], 0)
+        return false
+    }
+
+    // MARK: Calls
 
     /// Answers a call, or hands it to the method that will.
     func dispatch(_ call: MethodCall) {

@@ -1,6 +1,7 @@
 import Arbitration
 import BrokerCore
 import DBus
+import Loop
 import Motion
 import Protocol
 
@@ -42,8 +43,11 @@ final class WatchLink {
     /// By their unique names.
     private var watchers: [String: Watcher] = [:]
     private var shares = WatchLink.shares
-    /// Somebody is to be told when this round is over.
+    /// Somebody is to be told when this round is over, or is being told.
     private var isDue = false
+    /// Those who are still to be told, and whether something changed since they were counted.
+    private var line: [Watcher] = []
+    private var isAgain = false
 
     private static let shares = UserShares(limit: 128, reserve: 64)
     /// How many there may be, as `Limits` shows it.
@@ -127,53 +131,69 @@ final class WatchLink {
     }
 
     private func tellSoon() {
-        guard !self.isDue, !self.watchers.isEmpty else { return }
+        guard !self.watchers.isEmpty else { return }
+        guard !self.isDue else { return self.isAgain = true }
         self.isDue = true
-        self.service.bus.afterRound { [weak self] in self?.tell() }
+        self.service.bus.afterRound { [weak self] in self?.begin() }
     }
 
-    private func tell() {
+    /// Has all told in turns, one signal after the other: thousands of apps may change at once, and each concerns all who watch.
+    private func begin() {
+        self.isAgain = false
+        self.line = Array(self.watchers.values)
+        self.service.loop.turns.add { [weak self] in self?.tellNext() ?? false }
+    }
+
+    /// False: all have been told.
+    private func tellNext() -> Bool {
+        // Whoever is told of much lets the others have their turns.
+        if let watcher = self.line.popLast(), self.tell(watcher) { self.line.insert(watcher, at: 0) }
+        if !self.line.isEmpty { return true }
         self.isDue = false
-        // Who has no room is looked at when there is some.
-        for watcher in self.watchers.values where self.sender.hasRoom(for: watcher.peer) {
-            if watcher.isForegroundChanged { self.tellForeground(watcher) }
-            self.tellApps(watcher)
-        }
+        if self.isAgain { self.tellSoon() }
+        return false
     }
 
-    private func tellApps(_ watcher: Watcher) {
-        var rest = watcher.changed.keys.sorted()[...]
-        while !rest.isEmpty || watcher.hasMissed {
-            let page = rest.prefix(Self.rows)
-            var rows: [ListedApp.Wire] = []
-            var gone: [ObjectPath] = []
-            var size = (page.count + 1) * Self.rowBytes
-            for path in page {
-                let client = watcher.changed[path].flatMap { self.service.links.clients[$0] }
-                // By now it may be another's.
-                if let client, client.object?.path == path, client.isListed(for: watcher.name, watcher.identity),
-                    let row = self.service.links.clients.row(of: client)
-                {
-                    rows.append(row.wire)
-                    size += row.windows.reduce(0) { $0 + $1.utf8.count }
-                } else {
-                    gone.append(path)
-                }
+    /// Tells somebody a part of what changed. False: that was all, or there is no room for more. Who has none is looked at when there
+    /// is some.
+    private func tell(_ watcher: Watcher) -> Bool {
+        guard self.watchers[watcher.name] === watcher, self.sender.hasRoom(for: watcher.peer) else { return false }
+        if watcher.isForegroundChanged { self.tellForeground(watcher) }
+        return self.tellApps(watcher)
+    }
+
+    /// Tells some apps that changed. False: that were all, or there is no room.
+    private func tellApps(_ watcher: Watcher) -> Bool {
+        guard !watcher.changed.isEmpty || watcher.hasMissed else { return false }
+        let page = watcher.changed.keys.first(Self.rows, by: <)
+        var rows: [ListedApp.Wire] = []
+        var gone: [ObjectPath] = []
+        var size = (page.count + 1) * Self.rowBytes
+        for path in page {
+            let client = watcher.changed[path].flatMap { self.service.links.clients[$0] }
+            // By now it may be another's.
+            if let client, client.object?.path == path, client.isListed(for: watcher.name, watcher.identity),
+                let row = self.service.links.clients.row(of: client)
+            {
+                rows.append(row.wire)
+                size += row.windows.reduce(0) { $0 + $1.utf8.count }
+            } else {
+                gone.append(path)
             }
-            let isSent = self.sender.signal(
-                from: Path.broker, InterfaceName.broker, "AppsChanged", to: watcher.peer,
-                size: size
-            ) {
-                rows.write(to: &$0)
-                gone.write(to: &$0)
-                (watcher.hasMissed ? Self.missed : noOptions).write(to: &$0)
-            }
-            // It stays changed, until there is room.
-            guard isSent else { return }
-            watcher.hasMissed = false
-            for path in page { watcher.changed[path] = nil }
-            rest = rest.dropFirst(Self.rows)
         }
+        let isSent = self.sender.signal(
+            from: Path.broker, InterfaceName.broker, "AppsChanged", to: watcher.peer,
+            size: size
+        ) {
+            rows.write(to: &$0)
+            gone.write(to: &$0)
+            (watcher.hasMissed ? Self.missed : noOptions).write(to: &$0)
+        }
+        // It stays changed, until there is room.
+        guard isSent else { return false }
+        watcher.hasMissed = false
+        for path in page { watcher.changed[path] = nil }
+        return !watcher.changed.isEmpty
     }
 
     private func tellForeground(_ watcher: Watcher) {

@@ -258,6 +258,40 @@ extension BusTests {
             #expect(notices.count == 2)
         }
 
+        /// One call may change thousands of objects: whoever calls meanwhile does not wait until all of them have said so.
+        @Test func thousandsTellTheirChangesInTurns() throws {
+            final class Thing { var told = 0 }
+            let station = try Station()
+            let client = try station.client()
+            let thing = Thing()
+            let interface = Interface<Thing>(
+                "org.example.Thing", methods: [],
+                properties: [
+                    Property("Level", .always) { (thing: Thing) in
+                        thing.told += 1
+                        return UInt32(1)
+                    }
+                ])
+            let path = ObjectPath(literal: "/org/example/Thing")
+            let objects = (0..<5_000).map { ExportedObject(path.appending(escaped: "\($0)"), [(interface, thing)]) }
+            for object in objects { station.connection.export(object) }
+            func change(_ count: Int) {
+                for object in objects[..<count] { object.changed("Level", of: interface) }
+            }
+            change(20)
+            try station.loop.runOnce(timeout: 0)
+            #expect(thing.told == 20)
+            change(objects.count)
+            try station.loop.runOnce(timeout: 0)
+            #expect(thing.told < objects.count / 2)
+            let peer = CallTarget(Station.name, ObjectPath(literal: "/"), "org.freedesktop.DBus.Peer")
+            _ = try client.callAndWait(peer, "Ping")
+            change(1)
+            try station.until("all have told") { thing.told >= 5_021 }
+            try station.run(for: .milliseconds(30))
+            #expect(thing.told == 5_021)
+        }
+
         @Test func aPrivateObjectTellsItsAudienceAlone() throws {
             let station = try Station()
             let (owner, stranger) = try (station.client(), station.client())

@@ -203,6 +203,28 @@ extension EndToEnd {
             for program in [app, panel] { _ = try program.terminate() }
         }
 
+        /// Where many apps change at once, each who watches is told of all of them, a part in each turn.
+        @Test func eachWhoWatchesIsToldOfAll() throws {
+            let stage = try Stage(source: nil)
+            let names = (0..<200).map { "org.example.Crowd\($0)" }
+            let crowd = try stage.startScript(
+                names.enumerated().flatMap { number, name in
+                    ["p\(number) own \(name)", "p\(number) call \(Self.root) Register sa{sv} ['\(name)',{}]"]
+                })
+            try crowd.waitUntilSaid("staying", timeout: .seconds(60))
+            let panels = try (0..<3).map { _ in try self.start(stage, "panel hear AppsChanged", Self.watch) }
+            #expect(
+                try stage.script("shell call \(Self.root) SetForeground sa{sv} ['\(Self.app)',{}]") == ["shell ok []"])
+            for panel in panels {
+                var missing = Set(names)
+                _ = try panel.waitForLine { line in
+                    missing = missing.filter { !line.contains("\"\($0)\"") }
+                    return missing.isEmpty
+                }
+            }
+            for program in panels + [crowd] { _ = try program.terminate() }
+        }
+
         @Test func noUserTakesAllPlaces() throws {
             let stage = try Stage()
             let limits = try stage.property("Limits", at: Stage.Object.broker)
