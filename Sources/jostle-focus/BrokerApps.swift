@@ -20,8 +20,9 @@ final class BrokerApps {
     private var retry: EventLoop.TimerID?
     /// All that are there have been told by this broker.
     private var isComplete = false
-    /// What was told last.
+    /// What was told last, and when.
     private var told: [AppNamer.KnownApp] = []
+    private var toldAt = Int64.min / 2
     private var isDue = false
     /// Runs when there are other apps than before, or they have other windows or processes.
     var onChange: ([AppNamer.KnownApp]) -> Void = { _ in }
@@ -30,6 +31,8 @@ final class BrokerApps {
 
     /// After how long a broker is asked again that did not answer, in µs.
     private static let pause: Int64 = 2_000_000
+    /// Shortest time between two times at which there are others, in µs: all windows are named anew then.
+    private static let pace: Int64 = 100_000
     private static let broker = CallTarget(BusName.broker, Path.broker, InterfaceName.broker.description)
 
     init(on bus: Connection, _ names: NameWatch, log: Log) {
@@ -116,16 +119,22 @@ final class BrokerApps {
         }
     }
 
-    /// States change much more often than windows do.
+    /// States change much more often than windows do, and whoever likes comes and goes all the time.
     private func tellSoon() {
         guard self.isComplete, !self.isDue else { return }
         self.isDue = true
-        self.bus.afterRound { [weak self] in self?.tell() }
+        let wait = self.toldAt + Self.pace - Clock.monotonic.now()
+        if wait > 0 {
+            self.bus.loop.once(after: wait) { [weak self] in self?.tell() }
+        } else {
+            self.bus.afterRound { [weak self] in self?.tell() }
+        }
     }
 
     private func tell() {
         self.isDue = false
         guard self.isComplete else { return }
+        self.toldAt = Clock.monotonic.now()
         let apps = self.apps.values.sorted { ($0.id, $0.process ?? 0) < ($1.id, $1.process ?? 0) }
         self.onNews(apps)
         guard apps != self.told else { return }

@@ -47,7 +47,9 @@ final class DeskLink {
 
     private func rename() {
         let naming = self.naming
-        self.change { $0.rename { naming.app(of: $0) } }
+        // One process may have thousands of windows.
+        var processes = Naming.Processes()
+        self.change { $0.rename { naming.app(of: $0, among: &processes) } }
     }
 
     private func change(_ change: (inout Desk) -> Void) {

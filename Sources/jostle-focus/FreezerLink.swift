@@ -71,11 +71,15 @@ final class FreezerLink {
             return [:]
         }
         let mounts = GroupMounts(own.mounts)
+        // One process may have thousands of connections.
+        var folders: [UInt32: String?] = [:]
         var groups: [AppID: Set<String>] = [:]
         var hidden: Set<AppID> = []
         for app in self.apps {
             guard let process = app.process else { continue }
-            if let folder = Self.folder(of: process, mounts) {
+            let folder = folders[process] ?? Self.folder(of: process, mounts)
+            folders[process] = .some(folder)
+            if let folder {
                 groups[app.id, default: []].insert(folder)
             } else {
                 hidden.insert(app.id)

@@ -26,7 +26,27 @@ final class Naming {
     }
 
     func app(of claims: WindowClaims) -> NamedApp {
-        self.namer.app(of: claims, process: claims.process.flatMap(Self.process))
+        var processes = Processes()
+        return self.app(of: claims, among: &processes)
+    }
+
+    /// The same for one of many windows that are named at once.
+    func app(of claims: WindowClaims, among processes: inout Processes) -> NamedApp {
+        self.namer.app(of: claims, process: claims.process.flatMap { processes[$0] })
+    }
+
+    /// What the kernel shows of processes, each looked at once.
+    struct Processes {
+        private var known: [UInt32: WindowProcess?] = [:]
+
+        subscript(number: UInt32) -> WindowProcess? {
+            mutating get {
+                if let known = self.known[number] { return known }
+                let process = Naming.process(number)
+                self.known[number] = .some(process)
+                return process
+            }
+        }
     }
 
     /// Runs `handler` when something else is known of apps.
@@ -37,7 +57,7 @@ final class Naming {
         for follower in self.followers { follower() }
     }
 
-    private static func process(_ number: UInt32) -> WindowProcess? {
+    fileprivate static func process(_ number: UInt32) -> WindowProcess? {
         guard let number = Int32(exactly: number), let files = try? ProcessFiles(of: number) else { return nil }
         let groups = files.groups
         return groups.isEmpty

@@ -108,6 +108,43 @@ extension Senses {
             try scene.until("forget")
         }
 
+        /// Whoever likes opens thousands of windows, and has apps come and go.
+        @Test func thousandsOfWindowsKeepNobodyWaiting() throws {
+            let scene = try DesktopScene(broker: false)
+            try scene.stage.startBroker()
+            try scene.startFocus("gnome", [:])
+            let shell = "s call org.jostle.Focus1 /org/jostle/Focus1 org.jostle.Focus1.Shell"
+            let windows = try scene.stage.startScript(
+                ["s own org.gnome.Shell"]
+                    + (0..<2_000).map {
+                        "\(shell) Window ssssssa{sv} ['\($0)','app\($0)','','','\(getpid())','visible',{}]"
+                    } + ["\(shell) Said a{sv} [{}]"])
+            try windows.waitUntilSaid("staying", timeout: .seconds(60))
+            #expect(windows.output.split(separator: "\n").count { $0 == "s ok []" } == 2_001)
+            let crowd = try scene.stage.startScript(
+                (0..<200).flatMap { number in
+                    let app = "org.example.Crowd\(number)"
+                    return [
+                        "p\(number) own \(app)",
+                        "p\(number) call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Register sa{sv} "
+                            + "['\(app)',{}]",
+                        "p\(number) leave",
+                    ]
+                })
+            let slowest = try (0..<100).map { _ in
+                let begin = DesktopScene.now()
+                let answer = try scene.stage.busctl(
+                    "call", "org.jostle.Focus1", "/", "org.freedesktop.DBus.Peer", "Ping")
+                #expect(answer.status == 0, "\(answer.stderr)")
+                return DesktopScene.now() - begin
+            }.max()
+            #expect(try #require(slowest) < 1_000_000)
+            try crowd.waitUntilSaid("staying", timeout: .seconds(60))
+            #expect(crowd.output.split(separator: "\n").count { $0.contains(" ok ") } == 200)
+            #expect(try crowd.waitForEnd() == .exited(0))
+            _ = try windows.terminate()
+        }
+
         @Test func whoIsNoShellTellsNothing() throws {
             let scene = try DesktopScene()
             try scene.startFocus("gnome", [:])
