@@ -36,7 +36,7 @@ package struct Courier: Sendable {
     private var nextTicket: Ticket = 1
     private var onTheWay: [Ticket: Parcel] = [:]
     /// Whatever is neither an event nor a verdict.
-    private var notices: [Outgoing] = []
+    private var notices = NoticeLine()
     /// Events that came from the bus, and wait.
     private var fromBus: [EventMessage] = []
     /// Without a connection: what the bus brought last, and what it brought before and may not have come, in the order in which it did.
@@ -51,7 +51,6 @@ package struct Courier: Sendable {
 
     /// So many events from the bus wait at most: the journal has those that do not.
     private static let mostFromBus = 1_024
-    private static let mostNotices = 4_096
 
     /// An event that the bus brought, and that is not remembered until it can be sent. Its row has not been read, and what the bus brings
     /// meanwhile waits for that, so that nothing overtakes it.
@@ -144,7 +143,7 @@ package struct Courier: Sendable {
         self.recent = self.onTheWay.sorted { $0.key < $1.key }.compactMap(\.value.recent)
         for event in self.fromBus { self.remember(event, at: now) }
         self.onTheWay = [:]
-        self.notices = []
+        self.notices = NoticeLine()
         self.fromBus = []
     }
 
@@ -250,11 +249,7 @@ package struct Courier: Sendable {
 
     /// Something else is to be said. It is forgotten when the connection goes.
     package mutating func say(_ notice: Outgoing) {
-        guard self.isConnected else { return }
-        // Of what a server keeps the newest counts: what waits for room to say the same is not said any more.
-        if notice.isRetained { self.notices.removeAll { $0.isRetained && $0.topic == notice.topic } }
-        guard self.notices.count < Self.mostNotices else { return }
-        self.notices.append(notice)
+        if self.isConnected { self.notices.add(notice) }
     }
 
     // MARK: Reading
@@ -344,7 +339,15 @@ package struct Courier: Sendable {
         guard self.isConnected else { return nil }
         self.leaveLate(at: now)
         guard self.window.hasRoom else { return nil }
-        if !self.notices.isEmpty { return self.send(self.notices.removeFirst(), Parcel()) }
+        if !self.notices.isFirst, let content = self.nextContent(at: now) {
+            self.notices.letBy()
+            return content
+        }
+        return self.notices.popFirst().map { self.send($0, Parcel()) }
+    }
+
+    /// The next event or verdict, when there is one and room for it.
+    private mutating func nextContent(at now: Timestamp) -> (ticket: Ticket, message: Outgoing)? {
         if let fence, fence.until <= now, !self.events.hasLive { self.fence = nil }
         if self.fence == nil, !self.fromBus.isEmpty {
             let event = self.fromBus.removeFirst()

@@ -606,9 +606,32 @@ import Testing
         while let (_, message) = courier.nextSend(at: .zero) { said.append(message) }
         #expect(
             said == [
-                Outgoing("b", .integer(9_999), isRetained: true), Outgoing("a", nil, isRetained: true),
+                Outgoing("a", nil, isRetained: true), Outgoing("b", .integer(9_999), isRetained: true),
                 Outgoing("past", .integer(1)), Outgoing("past", .integer(2)),
             ])
+    }
+
+    /// An app that changes its state all the time keeps neither what others are at from being told, nor what happens.
+    @Test func whoIsRestlessKeepsNothingFromBeingSaid() {
+        var courier = Self.courier()
+        Self.connect(&courier, newest: 4)
+        courier.hasFoundOut()
+        Self.read(&courier, 1...4)
+        var (sent, number) = ([String](), Int64(0))
+        func change() {
+            number += 1
+            courier.say(Outgoing("restless", .integer(number), isRetained: true))
+        }
+        for _ in 0..<5_000 { change() }
+        courier.say(Outgoing("other", .integer(1), isRetained: true))
+        while let next = courier.nextSend(at: .zero), sent.count < 12 {
+            if next.message.topic == "restless" { #expect(next.message.value == .integer(number)) }
+            sent.append(next.message.properties.first { $0.name == "row" }?.value ?? next.message.topic)
+            courier.acknowledged(next.ticket)
+            change()
+        }
+        let first = ["restless", "other", "1", "restless", "2", "restless", "3", "restless", "4"]
+        #expect(sent == first + Array(repeating: "restless", count: 3))
     }
 
     @Test func nothingIsReadOrSentWithoutAConnection() {
