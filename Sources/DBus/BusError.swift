@@ -63,6 +63,9 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
                 self.name == "org.freedesktop.DBus.Error." + $0
             }
     }
+
+    /// True when nobody refused what was asked for: there was no answer, or no room. It may be asked for again later.
+    package var isForTheMoment: Bool { self.isBusMissing || self.isOverLimit }
 }
 
 /// Runs `body` with a libdbus error to fill in, and throws what it filled in.

@@ -123,7 +123,7 @@ final class AppWatch {
 
     /// Whether a broker that has not answered, and so has not refused, is asked again after a while.
     private func isAskedAgain(after error: BusError) -> Bool {
-        guard error.isBusMissing || error.isOverLimit else { return false }
+        guard error.isForTheMoment else { return false }
         self.loop.set(&self.retry, after: Self.pause) { [unowned self] in self.ask() }
         return true
     }

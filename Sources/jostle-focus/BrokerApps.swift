@@ -93,7 +93,7 @@ final class BrokerApps {
         } catch {
             let what = "the broker does not say which apps there are: \(error)"
             // It hung, or we did. What it refuses it will refuse again.
-            guard error.isBusMissing || error.isOverLimit else { return self.log.warning(what) }
+            guard error.isForTheMoment else { return self.log.warning(what) }
             self.log.warning("\(what); it is asked again")
             self.bus.loop.set(&self.retry, after: Self.pause) { [weak self] in self?.ask() }
         }
