@@ -71,8 +71,8 @@ extension StateStore {
     }
 
     /// The durable apps, in the order of their ids. What makes no sense is left out.
-    borrowing func apps() throws(StoreError) -> [DurableApp] {
-        let rows = try self.file.database.prepare("SELECT * FROM app ORDER BY app")
+    static func apps(in database: borrowing Database) throws(StoreError) -> [DurableApp] {
+        let rows = try database.prepare("SELECT * FROM app ORDER BY app")
         var apps: [DurableApp] = []
         while try rows.step() {
             guard let user = UInt32(exactly: rows.number(1)),
@@ -84,7 +84,7 @@ extension StateStore {
                     AppID(rows.text(0)), IdentityBinding(user: user, proof: proof), usage: rows.text(3),
                     modes: WordSet(BackgroundMode.allCases.filter { modes.contains(Substring($0.name)) })))
         }
-        let options = try self.file.database.prepare("SELECT * FROM detector_option ORDER BY app, detector")
+        let options = try database.prepare("SELECT * FROM detector_option ORDER BY app, detector")
         var index = 0
         while try options.step() {
             let id = options.text(0)

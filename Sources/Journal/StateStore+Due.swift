@@ -60,8 +60,8 @@ extension StateStore {
     }
 
     /// What is due, for each app in the order of its numbers. What makes no sense is left out.
-    borrowing func due() throws(StoreError) -> [DueEvent] {
-        let rows = try self.file.database.prepare("SELECT * FROM due ORDER BY user, app, sequence")
+    static func due(in database: borrowing Database) throws(StoreError) -> [DueEvent] {
+        let rows = try database.prepare("SELECT * FROM due ORDER BY user, app, sequence")
         var due: [DueEvent] = []
         while try rows.step() {
             let user = UInt32(exactly: rows.number(0))

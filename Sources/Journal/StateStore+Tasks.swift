@@ -62,8 +62,8 @@ extension StateStore {
     }
 
     /// The tasks that wait or were under way, of each app the earliest first. What makes no sense is left out.
-    borrowing func tasks() throws(StoreError) -> [TaskRecord] {
-        let rows = try self.file.database.prepare("SELECT * FROM task ORDER BY user, app, earliest, identifier")
+    static func tasks(in database: borrowing Database) throws(StoreError) -> [TaskRecord] {
+        let rows = try database.prepare("SELECT * FROM task ORDER BY user, app, earliest, identifier")
         var tasks: [TaskRecord] = []
         while try rows.step() {
             let words = rows.text(6).split(separator: " ")
@@ -82,8 +82,8 @@ extension StateStore {
     }
 
     /// The apps that their users terminated.
-    borrowing func terminatedApps() throws(StoreError) -> [TaskOwner] {
-        let rows = try self.file.database.prepare("SELECT user, app FROM terminated ORDER BY user, app")
+    static func terminatedApps(in database: borrowing Database) throws(StoreError) -> [TaskOwner] {
+        let rows = try database.prepare("SELECT user, app FROM terminated ORDER BY user, app")
         var owners: [TaskOwner] = []
         while try rows.step() {
             guard let user = UInt32(exactly: rows.number(0)) else { continue }

@@ -1,3 +1,5 @@
+import Background
+
 /// What must outlive the broker, whatever happens to the power: `state.db`.
 ///
 /// Each thing that is kept brings its tables as one more migration.
@@ -22,6 +24,21 @@ struct StateStore: ~Copyable {
 
     init(_ file: consuming StoreFile) {
         self.file = file
+    }
+
+    /// What is there for whoever starts.
+    struct Content {
+        let apps: [DurableApp]
+        let due: [DueEvent]
+        let tasks: [TaskRecord]
+        let terminated: [TaskOwner]
+
+        init(of database: borrowing Database) throws(StoreError) {
+            self.apps = try StateStore.apps(in: database)
+            self.due = try StateStore.due(in: database)
+            self.tasks = try StateStore.tasks(in: database)
+            self.terminated = try StateStore.terminatedApps(in: database)
+        }
     }
 
     /// Up to where epochs may have been given out, by us or by whoever ran before.

@@ -75,6 +75,13 @@ struct StoreDirectory: ~Copyable {
         return file
     }
 
+    /// Reads a file that cannot be opened, because nothing can be written there.
+    mutating func read<R>(
+        _ name: String, _ kind: StoreFile.Kind, _ body: (borrowing Database) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        try StoreFile.read(self.history(of: name), kind, body)
+    }
+
     /// Notes why a file is not open any more, or could not be opened.
     mutating func leave(_ name: String, _ code: StoreError.Code) { self.history(of: name).left(code) }
 

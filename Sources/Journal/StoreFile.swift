@@ -97,6 +97,31 @@ struct StoreFile: ~Copyable {
         }
     }
 
+    /// Reads a file as this version makes it where nothing can be written, not even what SQLite shares with others: that is
+    /// in memory then, and nobody else may have the file open. Throws when it is not whole, or nobody can tell.
+    static func read<R>(
+        _ history: FileHistory, _ kind: Kind, _ body: (borrowing Database) throws(StoreError) -> R
+    ) throws(StoreError) -> R {
+        let path = history.path
+        guard !history.isLost, self.size(path) ?? 0 > 0 else { throw StoreError(.unavailable, "there is no \(path)") }
+        try history.checkBeside()
+        let database = try Database(path)
+        database.leaveAllInPlace(true)
+        try database.execute(
+            "PRAGMA locking_mode = EXCLUSIVE; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
+        try database.quickCheck(path)
+        guard try database.number("PRAGMA application_id") == Int64(kind.applicationID),
+            try database.number("PRAGMA user_version") == Int64(kind.migrations.count),
+            try StoreSchema(madeBy: kind.migrations).stands(in: StoreSchema(of: database))
+        else { throw StoreError(.broken, "\(path) is not as it is made now") }
+        try kind.check(database)
+        // What we have committed something to was whole. Otherwise the mark tells, or that nothing stands beside.
+        var isWhole = history.beside != nil || self.size(path + "-wal") ?? 0 <= self.smallestWAL
+        if !isWhole { isWhole = try database.number("SELECT whole FROM mark") == 1 }
+        guard isWhole else { throw StoreError(.broken, "\(path) may lack what was written last") }
+        return try body(database)
+    }
+
     /// Whether there is a file, or something that belongs to it.
     private static func isAnythingThere(_ path: String) throws(StoreError) -> Bool {
         for suffix in self.suffixes where try FileStatus.find(path + suffix, isFollowed: false) != nil { return true }

@@ -219,18 +219,18 @@ final class StoreWriter {
     private static let journalName = "journal.db"
 
     private func openState() throws(StoreError) {
-        var store = StateStore(try self.open(Self.stateName, StateStore.kind))
+        var store = StateStore(try self.openStateFile())
         let reserved = try store.reservedEpochs()
-        if reserved < self.epochs.end {
+        // A new one has reserved nothing: what was read before is not in it.
+        if reserved < self.epochs.end || (reserved == 0 && self.isRestored) {
             // Whatever was there is not there any more. That is told first: what fails may be there at the next try.
             self.news.append(.told(.forgotten))
             try store.extendEpochs(to: self.epochs.end)
         }
         if !self.isRestored {
-            let (apps, due, tasks) = (try store.apps(), try store.due(), try store.tasks())
-            let terminated = try store.terminatedApps()
+            let content = try StateStore.Content(of: store.file.database)
             try store.file.checkShared()
-            self.restore(apps, due, tasks, terminated: terminated)
+            self.restore(content)
         }
         self.state = consume store
         guard reserved == 0, self.epochs.orders.floor != nil else { return }
@@ -244,20 +244,33 @@ final class StoreWriter {
         }
     }
 
+    /// Opens the file. What was there before us can be read also where nothing can be written, and is told then.
+    private func openStateFile() throws(StoreError) -> StoreFile {
+        do throws(StoreError) {
+            return try self.open(Self.stateName, StateStore.kind)
+        } catch {
+            if !self.isRestored, self.directory.isHeld, error.code == .unavailable || error.code == .full {
+                let content = try? self.directory.read(Self.stateName, StateStore.kind) {
+                    database throws(StoreError) in try StateStore.Content(of: database)
+                }
+                if let content { self.restore(content) }
+            }
+            throw error
+        }
+    }
+
     // MARK: What is due
 
     /// Tells what there was before us, at once: apps are about to ask for it.
-    private func restore(
-        _ apps: [DurableApp], _ due: [DueEvent], _ tasks: [TaskRecord], terminated: [TaskOwner]
-    ) {
+    private func restore(_ content: StateStore.Content) {
         self.isRestored = true
         self.shared.withLock { queue in
-            queue.news.append(.told(.apps(apps)))
-            if !due.isEmpty {
-                queue.due.restored(due)
-                queue.news.append(.told(.restored(due)))
+            queue.news.append(.told(.apps(content.apps)))
+            if !content.due.isEmpty {
+                queue.due.restored(content.due)
+                queue.news.append(.told(.restored(content.due)))
             }
-            queue.news.append(.told(.restoredTasks(tasks, terminated: terminated)))
+            queue.news.append(.told(.restoredTasks(content.tasks, terminated: content.terminated)))
         }
         self.notify()
     }

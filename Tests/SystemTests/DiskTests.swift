@@ -93,6 +93,40 @@ extension EndToEnd {
             #expect(try disk.stage.script(own, register).last?.contains("\"durable\": true") == true)
         }
 
+        /// What is on the disk is known, though nothing can be written there: who says it again is told that it is there.
+        @Test(arguments: [Fault.write, .full, .sync], [true, false])
+        func whatIsForGoodIsKnownWhereNothingCanBeWritten(_ fault: Fault, _ isKilled: Bool) throws {
+            let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Skips when you shake the device\n"])
+            let (stage, object) = (disk.stage, Stage.Object.app(Self.app))
+            let steps = [
+                "app own \(Self.app)",
+                "app call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv}"
+                    + " ['\(Self.app)',{'durable':V('b',True)}]",
+                "app call org.jostle.Broker1 \(object) org.jostle.Broker1.App AddDetectors a(sa{sv})"
+                    + " [[('skip',{'preset':V('s','shake.magnitude'),'threshold':V('d',0.5),'rest':V('t',0)})]]",
+            ]
+            func say() throws {
+                let answers = try stage.script(steps)
+                #expect(answers.count == 2 && answers.allSatisfy { $0.hasPrefix("app ok ") }, "\(answers)")
+                #expect(answers.first?.contains("\"durable\": true") == true)
+            }
+            try say()
+            if isKilled {
+                try stage.kill(stage.broker)
+            } else {
+                _ = try #require(stage.broker).terminate()
+            }
+            try disk.set(fault)
+            try disk.start()
+            try stage.until("trouble") { try self.durability(stage) == "s \"degraded\"" }
+            #expect(try stage.property("Durable", at: object) == "b true")
+            try stage.until("its detector is at work") { try stage.count("Hits", at: object) > 2 }
+            try say()
+            try disk.set(.none)
+            try stage.until("recovery") { try self.durability(stage) == "s \"ok\"" }
+            #expect(try stage.sql("state.db", "SELECT DISTINCT detector FROM detector_option") == "skip\n")
+        }
+
         @Test(arguments: [Fault.write, .full, .sync])
         func aFailingDiskIsNoHindrance(_ fault: Fault) throws {
             let disk = try FailingDisk()
