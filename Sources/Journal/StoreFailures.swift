@@ -14,6 +14,10 @@ struct StoreFailures {
     /// When we began to open files anew the last time.
     private var reopenedAt: Int64 = .min / 2
 
+    /// How much longer than a try cost the time until the next is at least, and how many pauses that is at most.
+    private static let share: Int64 = 20
+    private static let longest: Int64 = 30
+
     init(pause: TimeSpan) { self.pause = pause.microseconds }
 
     var isAny: Bool { self.state != nil || self.journal != nil }
@@ -48,8 +52,12 @@ struct StoreFailures {
     /// Notes what is wrong with the directory, whatever else was in this round.
     mutating func directoryFailed(_ error: StoreError) { self.mended = error }
 
-    /// Ends a round: what to tell people, if anything went wrong.
-    mutating func endRound() -> StoreError? {
+    /// Ends a round: what to tell people, if anything went wrong. A try that cost much, as to look a large file over does, is not
+    /// repeated soon.
+    ///
+    /// - Parameter cost: How long processors worked for it, in µs.
+    mutating func endRound(at now: Int64, cost: Int64) -> StoreError? {
+        if self.isAny { self.retryAt = max(self.retryAt, now + min(cost * Self.share, self.pause * Self.longest)) }
         defer { self.mended = nil }
         return self.state ?? self.journal ?? self.mended
     }

@@ -58,6 +58,7 @@ final class StoreWriter {
         var isLast = false
         repeat {
             isLast = self.takeWork()
+            let begun = Clock.threadTime()
             self.look()
             self.reserveEpochs()
             self.changeDue()
@@ -68,7 +69,7 @@ final class StoreWriter {
             self.answerQuestions()
             // What we did is seen as well, and is not to wake us.
             self.look()
-            self.report()
+            self.report(cost: Clock.threadTime() - begun)
         } while !isLast
         self.journal?.file.putAway()
         self.state?.file.putAway()
@@ -120,9 +121,9 @@ final class StoreWriter {
     }
 
     /// Hands out what there is to say.
-    private func report() {
+    private func report(cost: Int64) {
         let isFailing = self.failures.isAny
-        let reason = self.failures.endRound()
+        let reason = self.failures.endRound(at: Clock.monotonic.now(), cost: cost)
         let isNews = self.shared.change { queue in
             let now = Clock.monotonic.now()
             queue.alarm.set(for: nil)

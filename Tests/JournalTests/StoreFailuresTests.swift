@@ -37,23 +37,39 @@ import Testing
         #expect(failures.next([nil, 7, 5]) == 5)
     }
 
+    /// To open a large journal takes a look at all of it, also where nothing can be written then.
+    @Test func aTryThatCostsMuchIsNotRepeatedSoon() {
+        var failures = StoreFailures(pause: TimeSpan(microseconds: 100))
+        let times = [Int64(0), 4, 20, 1_000].map { cost in
+            failures.journalFailed(self.error(.full), at: 1_000)
+            _ = failures.endRound(at: 1_010, cost: cost)
+            return failures.retryAt
+        }
+        #expect(times == [1_100, 1_100, 1_410, 4_010])
+        // While all goes well nothing is put off.
+        failures.journalWorks()
+        _ = failures.endRound(at: 9_000, cost: 1_000)
+        failures.journalFailed(self.error(.full), at: 9_100)
+        #expect(failures.retryAt == 9_200)
+    }
+
     @Test func whatFailsStillIsToldBeforeWhatIsMended() {
         var failures = StoreFailures(pause: .zero)
         var told: [String?] = []
         failures.mend(self.error(.broken, "first"))
         failures.mend(self.error(.broken, "second"))
-        told.append(failures.endRound()?.description)
-        told.append(failures.endRound()?.description)
+        told.append(failures.endRound(at: 0, cost: 0)?.description)
+        told.append(failures.endRound(at: 0, cost: 0)?.description)
         failures.mend(self.error(.lost, "file"))
         failures.journalFailed(self.error(.full, "journal"), at: 0)
-        told.append(failures.endRound()?.description)
+        told.append(failures.endRound(at: 0, cost: 0)?.description)
         failures.stateFailed(self.error(.full, "state"), at: 0)
-        told.append(failures.endRound()?.description)
+        told.append(failures.endRound(at: 0, cost: 0)?.description)
         failures.mend(self.error(.lost, "file"))
         failures.directoryFailed(self.error(.lost, "directory"))
         failures.stateWorks()
         failures.journalWorks()
-        told.append(failures.endRound()?.description)
+        told.append(failures.endRound(at: 0, cost: 0)?.description)
         #expect(told == ["first", nil, "journal", "state", "directory"])
     }
 }
