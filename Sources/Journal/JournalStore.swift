@@ -1,5 +1,6 @@
 import Arbitration
 import Detection
+import Loop
 import Motion
 
 /// The durable record of events and verdicts: `journal.db`, bounded by age and size.
@@ -20,6 +21,8 @@ struct JournalStore: ~Copyable {
     /// The policies of this run that stand in the file.
     private var written: Set<UInt64> = []
     private var sinceTrim = 0
+    /// When what is too old is looked for, though nothing is written, in the time of `Clock.monotonic`.
+    private(set) var nextTrim: Int64
 
     /// What verdicts become, made with the help of the one before.
     private final class Details {
@@ -141,6 +144,7 @@ struct JournalStore: ~Copyable {
         self.end = end
         self.fail = fail
         self.clips = clips
+        self.nextTrim = Self.nextTrim(limits.journalAge)
         self.file = file
     }
 
@@ -391,8 +395,9 @@ struct JournalStore: ~Copyable {
     mutating func tidy(at wall: Int64) throws(StoreError) {
         // However many rows a commit had, the file is no larger than it may be when it is over.
         let isFull = try self.pages() > self.mostPages
-        if self.sinceTrim >= Self.trimEvery || isFull {
+        if self.sinceTrim >= Self.trimEvery || isFull || Clock.monotonic.now() >= self.nextTrim {
             self.sinceTrim = 0
+            self.nextTrim = Self.nextTrim(self.limits.journalAge)
             try Self.removeOld(self.limits.journalAge, before: wall, from: self.file)
             try self.clips?.removeOld(before: wall, from: self.file)
             try self.removeExcessChanges()
@@ -402,6 +407,9 @@ struct JournalStore: ~Copyable {
     }
 
     private static let trimEvery = 1_024
+
+    /// Nothing is older than it may be by more than this part of that.
+    private static func nextTrim(_ age: TimeSpan) -> Int64 { Clock.monotonic.now() + age.microseconds / 16 }
 
     /// Removes what is too old at `wall`, but for the newest row of each table: others go by its number, and without it SQLite
     /// begins again at 1.

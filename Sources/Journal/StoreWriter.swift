@@ -66,6 +66,7 @@ final class StoreWriter {
             self.changeApps()
             self.writeRows()
             self.writeClips()
+            self.removeOld()
             self.answerQuestions()
             // What we did is seen as well, and is not to wake us.
             self.look()
@@ -87,7 +88,9 @@ final class StoreWriter {
     /// Waits for something to do, and takes it. True when there will be no more.
     private func takeWork() -> Bool {
         let isFailing = self.failures.isAny
-        let deadlines = [self.state?.file.deadline, self.journal?.file.deadline, self.directory.deadline]
+        let deadlines = [
+            self.state?.file.deadline, self.journal?.file.deadline, self.journal?.nextTrim, self.directory.deadline,
+        ]
         return self.shared.wait(for: self.directory.descriptor) { queue, isReadable -> Monitor<StoreQueue>.Step<Bool> in
             let now = Clock.monotonic.now()
             var next = self.failures.next(deadlines + [queue.health.deadline])
@@ -436,6 +439,18 @@ final class StoreWriter {
         }
         self.rows.clipsToForget.removeAll(keepingCapacity: true)
         self.shared.withLock { queue in queue.rows.clips.giveBack(&self.rows.clips, areLost: failure != nil) }
+    }
+
+    /// Takes out of the journal what is too old by now, also where nothing is written that would have it looked for.
+    private func removeOld() {
+        guard self.failures.journal == nil, let due = self.journal?.nextTrim, due <= Clock.monotonic.now() else {
+            return
+        }
+        do throws(StoreError) {
+            try self.journal?.tidy(at: Clock.wallClock())
+        } catch {
+            _ = self.journalFailed(error)
+        }
     }
 
     /// What those are told whose clips are in the journal no more, but still on the disk.

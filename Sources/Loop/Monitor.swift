@@ -104,9 +104,9 @@ package final class Monitor<Value: Sendable>: @unchecked Sendable {
                     pollfd(fd: self.bell, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
                 ]
-                let left = deadline.map { min(max(0, ($0 - Clock.monotonic.now() + 999) / 1_000), 60_000) } ?? -1
+                let left = deadline.map { max(0, ($0 - Clock.monotonic.now() + 999) / 1_000) } ?? -1
                 // SAFETY: as many as there are.
-                unsafe poll(&files, nfds_t(files.count), Int32(left))
+                unsafe poll(&files, nfds_t(files.count), Int32(clamping: left))
                 CLinux_eventfd_drain(self.bell)
                 isReadable = files[1].revents != 0
             }

@@ -1,4 +1,5 @@
 import Arbitration
+import Glibc
 @testable import Journal
 import Motion
 import TestSupport
@@ -282,6 +283,21 @@ import Testing
         let keeper = Keeper(place, started: 121_000_000, limits: limits)
         let kept = try keeper.ask(JournalQuery()).verdicts
         #expect(kept.map(\.verdict) == Array(given.suffix(41)) && kept.first?.wall == 61_000_000)
+    }
+
+    /// Nothing is written that would have them looked for, and nobody starts anew.
+    @Test func theOldGoWhileNothingIsWritten() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.journalAge = .milliseconds(800)
+        let now = Int64(time(nil)) * 1_000_000
+        let keeper = Keeper(place, started: now, limits: limits)
+        try keeper.keepAndWait(verdicts(1), from: now)
+        try keeper.until("all but the newest are gone") {
+            (try? place.sql("journal.db", "SELECT id FROM verdict")) == "2\n"
+        }
+        #expect(keeper.store.health == .ok)
+        keeper.close()
     }
 
     /// The clock was a year ahead for a while: what came before, and after it was right again, goes when it is old.
