@@ -2,8 +2,10 @@
 // any number of arguments or with pointers to functions of any kind.
 #pragma once
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stddef.h>
+#include <unistd.h>
 
 // Has SQLite count no memory. To be called before anything else of it.
 static inline int CSQLite_count_no_memory(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
@@ -49,6 +51,24 @@ static inline const void *CSQLite_shared_piece(sqlite3 *database, int index) {
 static inline int CSQLite_begins_as_shared(const void *piece) {
     const volatile unsigned *words = (const volatile unsigned *)piece;
     return words[0] != 0 && words[12] != 0;
+}
+
+// As pread. Where a disk fails, SQLite says of these errors that the file is damaged, and of others that it could not be read.
+static inline ssize_t CSQLite_pread(int fd, void *bytes, size_t count, off_t from) {
+    ssize_t result = pread(fd, bytes, count, from);
+    if (result < 0 && (errno == EIO || errno == ENXIO)) errno = EREMOTEIO;
+    return result;
+}
+
+// What SQLite says then.
+static const int CSQLite_unread = SQLITE_IOERR_READ;
+
+// Has SQLite read by this, from the next file on that is opened. It may have been built for either name.
+static inline int CSQLite_read_apart(void) {
+    sqlite3_vfs *vfs = sqlite3_vfs_find((const char *)0);
+    if (vfs == 0 || vfs->iVersion < 3 || vfs->xSetSystemCall == 0 || sizeof(off_t) != 8) return SQLITE_NOTFOUND;
+    int result = vfs->xSetSystemCall(vfs, "pread", (sqlite3_syscall_ptr)CSQLite_pread);
+    return result != SQLITE_OK ? result : vfs->xSetSystemCall(vfs, "pread64", (sqlite3_syscall_ptr)CSQLite_pread);
 }
 
 // Has SQLite map and unmap files by other functions, from the next file on that is opened. They are as mmap and munmap.

@@ -69,7 +69,12 @@ struct Database: ~Copyable {
     borrowing func quickCheck(_ path: String) throws(StoreError) {
         // SAFETY: the handle is open.
         _ = unsafe sqlite3_db_release_memory(self.handle)
-        guard try self.text("PRAGMA quick_check(1)") == "ok" else { throw StoreError(.broken, "\(path) is damaged") }
+        let answer = try self.text("PRAGMA quick_check(1)")
+        guard answer == "ok" else {
+            // A page that cannot be read it only tells of.
+            let isUnread = answer?.contains("error code=\(CSQLite_unread)") == true
+            throw StoreError(isUnread ? .unread : .broken, "\(path) \(isUnread ? "cannot be read" : "is damaged")")
+        }
         try self.checkFormat(path)
     }
 

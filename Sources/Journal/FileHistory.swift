@@ -16,8 +16,19 @@ final class FileHistory {
         self.besidePath = path + "-wal"
     }
 
+    /// How often it could not be opened because it could not be read.
+    private var unread = 0
+    /// What could not be read so often is damaged.
+    private static let mostUnread = 60
+
     /// It is open.
-    func opened() { self.wasOpen = true }
+    func opened() { (self.wasOpen, self.unread) = (true, 0) }
+
+    /// It could not be opened because it cannot be read. Returns whether that is to be waited for no more.
+    func couldNotBeRead() -> Bool {
+        self.unread += 1
+        return self.unread > Self.mostUnread
+    }
 
     /// It is not open any more, or could not be opened. What is lost stays so, whatever else is found while it is opened anew.
     func left(_ code: StoreError.Code) {

@@ -8,6 +8,8 @@ struct StoreError: Swift.Error, Equatable, Sendable, CustomStringConvertible {
         case broken
         /// It may go well later: the disk is full or fails, or somebody else holds the file.
         case unavailable
+        /// The same: what is there could not be read, and may be whole.
+        case unread
         /// The same, and it is room that is missing: what stands beside the file may be in its way.
         case full
         /// Another broker has the directory.
@@ -38,6 +40,7 @@ struct StoreError: Swift.Error, Equatable, Sendable, CustomStringConvertible {
             switch primary {
             case SQLITE_CORRUPT, SQLITE_NOTADB: .broken
             case SQLITE_FULL: .full
+            case SQLITE_IOERR where result == CSQLite_unread: .unread
             // Our tables refuse nothing that we do: these are others than ours.
             case SQLITE_ERROR, SQLITE_CONSTRAINT: .touched
             default: .unavailable

@@ -64,7 +64,7 @@ struct StoreFailures {
 
     private mutating func putOff(_ code: StoreError.Code, at now: Int64) {
         switch code {
-        case .broken, .unavailable, .full, .taken: self.retryAt = now + self.pause
+        case .broken, .unavailable, .unread, .full, .taken: self.retryAt = now + self.pause
         case .lost, .unshared, .touched, .emptied:
             // At once, unless somebody does it again and again.
             self.retryAt = max(now, self.reopenedAt + self.pause)

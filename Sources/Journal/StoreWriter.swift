@@ -209,7 +209,7 @@ final class StoreWriter {
         let error = self.state?.file.explain(error) ?? error
         self.failures.stateFailed(error, at: Clock.monotonic.now())
         switch error.code {
-        case .unavailable, .full: return
+        case .unavailable, .unread, .full: return
         // Why we left it before is what counts.
         case .taken where self.state == nil: return
         case .broken, .lost, .unshared: self.failures.mend(error)
@@ -394,7 +394,7 @@ final class StoreWriter {
         let error = self.journal?.file.explain(error) ?? error
         self.failures.journalFailed(error, at: Clock.monotonic.now())
         switch error.code {
-        case .unavailable, .full: return false
+        case .unavailable, .unread, .full: return false
         case .taken where self.journal == nil: return false
         case .broken: break
         case .lost, .unshared, .touched, .emptied, .taken:

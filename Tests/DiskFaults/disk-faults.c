@@ -119,6 +119,27 @@ int unlink(const char *path) {
     return result;
 }
 
+/* Whether something behind the first two pages of a database is to be read, which fails. */
+static int is_unreadable(int fd, off64_t offset) {
+    char link[64], path[PATH_MAX];
+    if (*fault != DISK_FAULT_READ || offset < 2 * 4096) return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path);
+    return length > 3 && memcmp(path + length - 3, ".db", 3) == 0;
+}
+
+ssize_t pread64(int fd, void *bytes, size_t count, off64_t offset) {
+    if (is_unreadable(fd, offset)) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_pread64, fd, bytes, count, offset);
+}
+
+ssize_t pread(int fd, void *bytes, size_t count, off_t offset) {
+    return pread64(fd, bytes, count, offset);
+}
+
 /* Whether a file is as large as what begins a -wal, and two pages with what stands before each. */
 static int has_two_commits(int fd) {
     struct stat status;

@@ -133,8 +133,8 @@ import Testing
 
     /// A statement of ours that is refused means the same: our tables refuse none.
     @Test func whatAResultMeans() {
-        // SQLITE_ERROR, _CONSTRAINT_TRIGGER, _CORRUPT, _FULL, _IOERR, _BUSY.
-        let codes = [1, 1_811, 11, 13, 10, 5].map { StoreError(Int32($0), "", while: "").code }
-        #expect(codes == [.touched, .touched, .broken, .full, .unavailable, .unavailable])
+        // SQLITE_ERROR, _CONSTRAINT_TRIGGER, _CORRUPT, _FULL, _IOERR, _IOERR_READ, _BUSY.
+        let codes = [1, 1_811, 11, 13, 10, 266, 5].map { StoreError(Int32($0), "", while: "").code }
+        #expect(codes == [.touched, .touched, .broken, .full, .unavailable, .unread, .unavailable])
     }
 }

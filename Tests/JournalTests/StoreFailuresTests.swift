@@ -53,6 +53,14 @@ import Testing
         #expect(failures.retryAt == 9_200)
     }
 
+    /// Nobody waits for ever for a page that will not be read again.
+    @Test func whatCanNeverBeReadIsDamagedInTheEnd() {
+        let history = FileHistory(of: "/none/journal.db")
+        #expect((0..<60).allSatisfy { _ in !history.couldNotBeRead() } && history.couldNotBeRead())
+        history.opened()
+        #expect(!history.couldNotBeRead())
+    }
+
     @Test func whatFailsStillIsToldBeforeWhatIsMended() {
         var failures = StoreFailures(pause: .zero)
         var told: [String?] = []

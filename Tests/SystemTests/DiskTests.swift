@@ -18,6 +18,7 @@ extension EndToEnd {
             case sync = "3"
             case stall = "4"
             case secondCommit = "7"
+            case read = "8"
         }
 
         /// A stage whose broker has a disk that fails on command.
@@ -91,6 +92,26 @@ extension EndToEnd {
             try disk.set(.none)
             try disk.stage.until("recovery") { try self.durability(disk.stage) == "s \"ok\"" }
             #expect(try disk.stage.script(own, register).last?.contains("\"durable\": true") == true)
+        }
+
+        /// It may be whole: all that was there is there when it can be read again.
+        @Test func whatCannotBeReadForAWhileIsNotSetAside() throws {
+            let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Skips when you shake the device\n"])
+            let stage = disk.stage
+            let answers = try stage.script(
+                "app own \(Self.app)",
+                "app call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv}"
+                    + " ['\(Self.app)',{'durable':V('b',True)}]")
+            #expect(answers.last?.contains("\"durable\": true") == true, "\(answers)")
+            try stage.kill(stage.broker)
+            try disk.set(.read)
+            try disk.start()
+            let broker = try #require(stage.broker)
+            _ = try broker.waitForLine(on: .errors) { $0.contains("nothing can be kept on the disk") }
+            try disk.set(.none)
+            _ = try broker.waitForLine(on: .errors) { $0.contains("the disk is well again") }
+            #expect(!broker.errors.contains("set aside"), "\(broker.errors)")
+            #expect(try stage.property("Durable", at: Stage.Object.app(Self.app)) == "b true")
         }
 
         /// What is on the disk is known, though nothing can be written there: who says it again is told that it is there.

@@ -20,5 +20,8 @@
 /* What is written stays, but it takes a third of a second each time. */
 #define DISK_FAULT_SLOW '9'
 
+/* What stands behind the first two pages of a file NAME.db cannot be read: EIO. */
+#define DISK_FAULT_READ '8'
+
 /* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
 #define DISK_KEPT_VARIABLE "DISK_KEPT"
