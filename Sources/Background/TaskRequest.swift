@@ -60,12 +60,12 @@ package struct TaskRequest: Equatable, Sendable {
 /// From when on a task may be begun, as it was submitted. The wall clock may have been ahead then.
 package struct TaskWait: Equatable, Sendable {
     /// When it was submitted; should the wall clock have been set back to before that, when it was.
-    private var since: Timestamp
-    private let delay: TimeSpan
+    package private(set) var since: Timestamp
+    package let delay: TimeSpan
     /// The time of the wall clock that was asked for.
-    private let time: Timestamp
+    package let time: Timestamp
 
-    init(until time: Timestamp, _ delay: TimeSpan, since: Timestamp) {
+    package init(until time: Timestamp, _ delay: TimeSpan, since: Timestamp) {
         self.time = time
         self.delay = delay
         self.since = since
@@ -86,8 +86,8 @@ package struct TaskRecord: Equatable, Sendable {
     package var attempt: UInt32
     /// Rises with each change: who puts it on the disk says which one is there.
     package var revision: UInt64
-    /// What its earliest time comes from; `nil`: it was submitted before a restart.
-    var wait: TaskWait?
+    /// What its earliest time comes from; `nil`: it was submitted to a broker that did not keep that.
+    package var wait: TaskWait?
 
     package init(_ owner: TaskOwner, _ request: TaskRequest, attempt: UInt32 = 0, revision: UInt64 = 0) {
         self.owner = owner

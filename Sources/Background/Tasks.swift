@@ -94,6 +94,7 @@ package struct Tasks: Sendable {
         self.submitted = nil
         for record in records where self.pendingCount < Self.mostPending {
             if submitted[record.owner]?.contains(record.request.identifier) == true { continue }
+            if let since = record.wait?.since { self.latestSubmission = max(self.latestSubmission, since) }
             _ = self.change(record.owner, settings, makes: true) { tasks, _ in
                 tasks.restore(record, into: &effects)
             }

@@ -65,6 +65,8 @@ package struct Work {
             self.tasks.failed(owner, run: run, at: terms.now, terms.settings, into: &self.effects)
         case .restored(let records, let terminated):
             self.tasks.restore(records, terminated: terminated, terms.settings, into: &self.effects)
+            // The wall clock may have been set back since they were submitted.
+            self.tasks.clock(terms.now.wall, terms.settings, into: &self.effects)
         case .terminated(let owner): self.tasks.terminate(owner, at: terms.now, terms.settings, into: &self.effects)
         case .clock(let offset):
             let wall = terms.now.wall - self.wallOffset + offset

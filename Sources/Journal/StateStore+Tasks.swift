@@ -12,11 +12,17 @@ extension StateStore {
             user INTEGER NOT NULL, app TEXT NOT NULL, PRIMARY KEY (user, app)) STRICT, WITHOUT ROWID;
         """
 
+    /// What the earliest time of a task comes from.
+    static let taskWaits = """
+        ALTER TABLE task ADD COLUMN since INTEGER; ALTER TABLE task ADD COLUMN delay INTEGER;
+        ALTER TABLE task ADD COLUMN time INTEGER;
+        """
+
     /// Makes the tasks be what they are now, all of it or nothing. On the disk when it returns.
     mutating func change(_ changes: TaskChanges) throws(StoreError) {
         try self.makeRoomBeside()
         let insert = try self.file.database.prepare(
-            "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+            "INSERT OR REPLACE INTO task VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         let delete = try self.file.database.prepare("DELETE FROM task WHERE user = ? AND app = ? AND identifier = ?")
         let terminate = try self.file.database.prepare("INSERT OR REPLACE INTO terminated VALUES (?, ?)")
         let open = try self.file.database.prepare("DELETE FROM terminated WHERE user = ? AND app = ?")
@@ -59,6 +65,9 @@ extension StateStore {
         try statement.bind(7, request.needs.elements.map(\.name).joined(separator: " "))
         try statement.bind(8, request.isDiscretionary)
         try statement.bind(9, UInt64(record.attempt))
+        try statement.bind(10, record.wait?.since.microseconds)
+        try statement.bind(11, record.wait?.delay.microseconds)
+        try statement.bind(12, record.wait?.time.microseconds)
     }
 
     /// The tasks that wait or were under way, of each app the earliest first. What makes no sense is left out.
@@ -76,7 +85,15 @@ extension StateStore {
                 rows.text(2), kind, earliest: Timestamp(microseconds: rows.number(4)),
                 latest: rows.optionalNumber(5).map { Timestamp(microseconds: $0) }, needs: WordSet(needs),
                 isDiscretionary: rows.number(7) != 0)
-            tasks.append(TaskRecord(TaskOwner(AppID(rows.text(1)), user: user), request, attempt: attempt))
+            var record = TaskRecord(TaskOwner(AppID(rows.text(1)), user: user), request, attempt: attempt)
+            if let since = rows.optionalNumber(9), let delay = rows.optionalNumber(10),
+                let time = rows.optionalNumber(11)
+            {
+                record.wait = TaskWait(
+                    until: Timestamp(microseconds: time), TimeSpan(microseconds: delay),
+                    since: Timestamp(microseconds: since))
+            }
+            tasks.append(record)
         }
         return tasks
     }

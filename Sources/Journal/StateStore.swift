@@ -20,6 +20,7 @@ struct StateStore: ~Copyable {
             taskTables,
             appTables,
             dueStrength,
+            taskWaits,
         ], isDurable: true, check: { database throws(StoreError) in _ = try StateStore.reservedEpochs(in: database) })
 
     init(_ file: consuming StoreFile) {

@@ -554,6 +554,19 @@ struct TaskBoard {
         #expect(board.take() == ["launch A tidy0", "run A tidy0 #1"])
     }
 
+    /// Another broker reads from the disk what it was to wait for.
+    @Test func norDoesWhatWasSubmittedBeforeARestart() {
+        var board = TaskBoard()
+        let owner = board.owner()
+        _ = board.refresh("sync", 9_000)
+        _ = board.submit(TaskRequest("tidy1", .processing, earliest: sec(9_500)), 9_000)
+        let records = board.tasks[owner]?.records ?? []
+        var other = TaskBoard()
+        other.change(5_000) { $0.restore(records, terminated: [], $2, into: &$3) }
+        other.clock(5_000)
+        #expect(other.tasks[owner]?.pending.map(\.request.earliest) == [5_900, 9_500].map(sec))
+    }
+
     /// One that was begun by then is begun again when its pause is over.
     @Test func whatIsUnderWayDoesNotWaitForTheClockEither() {
         var board = TaskBoard()

@@ -36,12 +36,7 @@ struct SimulatedDisk {
     }
 
     mutating func commit(_ changes: TaskChanges) {
-        for (key, record) in changes.tasks {
-            // What else is known of it is not written.
-            self.tasks[key] = record.map {
-                TaskRecord($0.owner, $0.request, attempt: $0.attempt, revision: $0.revision)
-            }
-        }
+        for (key, record) in changes.tasks { self.tasks[key] = record }
         for (owner, isTerminated) in changes.terminated {
             if isTerminated { self.terminated.insert(owner) } else { self.terminated.remove(owner) }
         }
