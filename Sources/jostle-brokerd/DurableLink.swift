@@ -14,10 +14,8 @@ final class DurableLink {
     private var apps = DurableApps()
     /// Who waits for which change to be on the disk, in order.
     private var commits: [(number: UInt64, done: (BusError?) -> Void)] = []
-    /// The number of the last change.
-    private var lastCommit: UInt64 = 0
-    /// The last of which the disk said that it has it.
-    private var committed: UInt64 = 0
+    /// The last change of each app that the disk did not say that it has.
+    private var pending: [AppID: UInt64] = [:]
 
     /// - Parameter store: `nil` when nothing is kept on the disk.
     init(_ service: BrokerService, _ store: Store?) {
@@ -125,23 +123,24 @@ final class DurableLink {
             if let file = self.service.links.clients[id]?.file, old?.detectors != app?.detectors {
                 self.service.links.appFiles.install(file)
             }
-        } else if self.lastCommit <= self.committed {
+        } else if self.pending[id] == nil {
             return done(nil)
         }
         // The same as before may not be on the disk yet, also when somebody was told so.
-        self.lastCommit = store.set(id, to: app)
-        self.commits.append((self.lastCommit, done))
+        let number = store.set(id, to: app)
+        self.pending[id] = number
+        self.commits.append((number, done))
     }
 
     /// Brings all to the disk again, which has lost it.
     func storeAgain() {
         guard let store = self.store else { return }
-        for app in self.apps.all.values { self.lastCommit = store.set(app.id, to: app) }
+        for app in self.apps.all.values { self.pending[app.id] = store.set(app.id, to: app) }
     }
 
     /// Changes up to this one are on the disk.
     func committed(upTo number: UInt64) {
-        self.committed = max(self.committed, number)
+        self.pending = self.pending.filter { $0.value > number }
         let ready = self.commits.prefix { $0.number <= number }
         self.commits.removeFirst(ready.count)
         for commit in ready { commit.done(nil) }

@@ -117,7 +117,8 @@ extension EndToEnd {
         /// What is on the disk is known, though nothing can be written there: who says it again is told that it is there.
         @Test(arguments: [Fault.write, .full, .sync], [true, false])
         func whatIsForGoodIsKnownWhereNothingCanBeWritten(_ fault: Fault, _ isKilled: Bool) throws {
-            let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Skips when you shake the device\n"])
+            let file = "[App]\nUsage=Skips when you shake the device\n"
+            let disk = try FailingDisk(apps: [Self.app: file, "org.example.New": file])
             let (stage, object) = (disk.stage, Stage.Object.app(Self.app))
             let steps = [
                 "app own \(Self.app)",
@@ -142,6 +143,12 @@ extension EndToEnd {
             try stage.until("trouble") { try self.durability(stage) == "s \"degraded\"" }
             #expect(try stage.property("Durable", at: object) == "b true")
             try stage.until("its detector is at work") { try stage.count("Hits", at: object) > 2 }
+            // Another app's word that is not there is none of its business.
+            let new = try stage.script(
+                "new own org.example.New",
+                "new call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv}"
+                    + " ['org.example.New',{'durable':V('b',True)}]")
+            #expect(new.last?.contains("this is not on the disk yet") == true, "\(new)")
             try say()
             try disk.set(.none)
             try stage.until("recovery") { try self.durability(stage) == "s \"ok\"" }
