@@ -5,13 +5,15 @@ package import Motion
 /// A stamp may count nanoseconds of some clock in 64 bits, or in fewer, which then begin again. A device whose stamps make
 /// no sense, or that has none, gets its times from when its samples arrived.
 package struct SampleClock: Sendable {
-    /// Further from the arrival than this no honest stamp lies, besides what the device may hold back.
+    /// Further from the arrival than this no honest stamp lies, besides what the device may hold back, unless nobody read for longer.
     package static let tolerance = TimeSpan.seconds(2)
 
     /// Bits that the stamp has; `nil` when there is none.
     private let bits: Int?
     /// The last time told, because times must rise.
     private var told = Timestamp(microseconds: -1)
+    /// Whether the last stamp made sense.
+    private var isHonest = false
     /// Stamps that made no sense.
     package private(set) var misdated: UInt64 = 0
 
@@ -27,12 +29,17 @@ package struct SampleClock: Sendable {
         package var period: TimeSpan
         /// How long the oldest may have waited in the device.
         package var held: TimeSpan
+        /// When nothing waited to be read; `nil`: just now.
+        package var since: Timestamp?
 
-        package init(now: Timestamp, offset: TimeSpan = .zero, period: TimeSpan, held: TimeSpan = .zero) {
+        package init(
+            now: Timestamp, offset: TimeSpan = .zero, period: TimeSpan, held: TimeSpan = .zero, since: Timestamp? = nil
+        ) {
             self.now = now
             self.offset = offset
             self.period = period
             self.held = held
+            self.since = since
         }
     }
 
@@ -41,9 +48,12 @@ package struct SampleClock: Sendable {
         let (wait, overflow) = arrival.period.microseconds.multipliedReportingOverflow(by: Int64(after))
         var time = arrival.now - TimeSpan(microseconds: overflow ? .max : wait)
         if let stamp, let bits {
-            let earliest = arrival.now - (Self.tolerance + arrival.held)
+            // We, or the whole system, may have slept: what waited meanwhile is as old as it says. A narrow stamp does not say it.
+            let read = self.isHonest && bits >= 64 ? min(arrival.now, arrival.since ?? arrival.now) : arrival.now
+            let earliest = read - (Self.tolerance + arrival.held)
             let real = Self.unwrapped(stamp, bits, after: earliest - arrival.offset) + arrival.offset
-            if real >= earliest, real <= arrival.now + Self.tolerance {
+            self.isHonest = real >= earliest && real <= arrival.now + Self.tolerance
+            if self.isHonest {
                 time = min(real, arrival.now)
             } else {
                 self.misdated &+= 1

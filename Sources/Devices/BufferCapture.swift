@@ -23,6 +23,8 @@ final class BufferCapture {
     private var hasRead = false
     private var isStopped = false
     private var isReading = false
+    /// When nothing was left to be read.
+    private var emptied = Timestamp(microseconds: Clock.boottime.now())
     private var buffer: ScanBuffer
     /// Scans that the kernel's buffer holds: more come in one turn only from a device that never ends.
     private let longestTurn: Int
@@ -188,11 +190,17 @@ final class BufferCapture {
         defer { self.isReading = false }
         do throws(DeviceProblem) {
             var left = self.longestTurn
-            while !self.isStopped, left > 0, let scans = try self.buffer.fill(from: self.descriptor.raw) {
-                self.hasRead = true
-                left -= scans
-                self.tell(scans)
-                if !self.buffer.isFull { break }
+            while !self.isStopped, left > 0 {
+                let now = Timestamp(microseconds: Clock.boottime.now())
+                let scans = try self.buffer.fill(from: self.descriptor.raw)
+                if let scans {
+                    self.hasRead = true
+                    left -= scans
+                    self.tell(scans)
+                }
+                guard scans == nil || !self.buffer.isFull else { continue }
+                self.emptied = now
+                break
             }
         } catch {
             return self.device.failed(error)
@@ -204,7 +212,7 @@ final class BufferCapture {
     private func tell(_ scans: Int) {
         let arrival = SampleClock.Arrival(
             now: Timestamp(microseconds: Clock.boottime.now()), offset: self.stampClock?.offset ?? .zero,
-            period: TimeSpan(seconds: 1 / self.pace.rate) ?? .zero, held: self.pace.batchLatency)
+            period: TimeSpan(seconds: 1 / self.pace.rate) ?? .zero, held: self.pace.batchLatency, since: self.emptied)
         for scan in 0..<scans {
             let stamp = self.stampClock == nil ? nil : self.buffer.stamp(of: scan)
             let time = self.clock.time(of: stamp, after: scans - 1 - scan, arrival)

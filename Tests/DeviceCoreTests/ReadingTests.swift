@@ -7,11 +7,11 @@ import Testing
     private static let second: Int64 = 1_000_000
 
     private static func arrival(
-        at microseconds: Int64, offset: Int64 = 0, held: TimeSpan = .zero
+        at microseconds: Int64, offset: Int64 = 0, held: TimeSpan = .zero, since: Int64? = nil
     ) -> SampleClock.Arrival {
         SampleClock.Arrival(
             now: Timestamp(microseconds: microseconds), offset: TimeSpan(microseconds: offset),
-            period: .milliseconds(10), held: held)
+            period: .milliseconds(10), held: held, since: since.map { Timestamp(microseconds: $0) })
     }
 
     /// A buffer that is set up anew has a hole where a sample is missing, and none where the next one comes in time.
@@ -96,6 +96,41 @@ import Testing
             patient.time(of: late, after: 0, Self.arrival(at: now, held: .seconds(5))).microseconds == now - 5
                 * Self.second)
         #expect(patient.misdated == 0)
+    }
+
+    /// Whoever slept finds what was measured before: it is as old as an honest clock says, and nothing that happens now.
+    @Test func whatWaitedWhileNobodyReadIsOld() {
+        var clock = SampleClock(bits: 64)
+        let start = 100 * Self.second
+        #expect(clock.time(of: start * 1_000, after: 0, Self.arrival(at: start)).microseconds == start)
+        let woken = start + 3_600 * Self.second
+        for step in 1...50 {
+            let taken = start + Int64(step) * 10_000
+            let time = clock.time(of: taken * 1_000, after: 50 - step, Self.arrival(at: woken, since: start))
+            #expect(time.microseconds == taken)
+        }
+        #expect(clock.time(of: woken * 1_000, after: 0, Self.arrival(at: woken)).microseconds == woken)
+        #expect(clock.misdated == 0)
+        // From long before it cannot be; and a clock that was wrong is not believed because nobody read.
+        let later = woken + 60 * Self.second
+        for stamp in [woken - 10 * Self.second, woken + 30 * Self.second] {
+            let time = clock.time(of: stamp * 1_000, after: 0, Self.arrival(at: later, since: woken))
+            #expect(time.microseconds >= later)
+        }
+        #expect(clock.misdated == 2)
+    }
+
+    /// A clock that falls behind is not believed for having been right, however often it is read.
+    @Test func aClockThatFallsBehindGivesWay() {
+        var clock = SampleClock(bits: 64)
+        var last: Int64 = 0
+        for step in 0..<1_000 {
+            let now = 100 * Self.second + Int64(step) * 10_000
+            let behind = 100 * Self.second + Int64(step) * 5_000
+            last = clock.time(of: behind * 1_000, after: 0, Self.arrival(at: now, since: now - 10_000)).microseconds
+            #expect(now - last <= 2 * Self.second + 10_000, "\(step)")
+        }
+        #expect(last == 100 * Self.second + 9_990_000)
     }
 
     @Test func withoutStampsSamplesAreSpreadBackFromTheirArrival() {

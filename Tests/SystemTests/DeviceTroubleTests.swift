@@ -126,6 +126,26 @@ extension Senses.Devices {
         #expect(try reader.terminate() == .exited(0))
     }
 
+    /// What a buffer kept while nobody read it, as while the system slept, is told as old as it is.
+    @Test func whatWaitedInABufferIsOld() throws {
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(DeviceBed.buffered(), "pipe /dev/iio:device3")
+        let reader = try self.start(stage, bed)
+        let script = try stage.startScript("a hear Samples", "a \(Self.claim("accelerometer", 100))")
+        _ = try script.waitForLine { $0.hasPrefix("a ok ") }
+        let start = Self.boottime()
+        try bed.perform("write /dev/iio:device3 \(Self.scan(0, 0, 1_000, at: start * 1_000))")
+        #expect(try self.samples(script, 1).times == [start])
+        // More than any device holds back by itself, less than what has the buffer given up.
+        try stage.until("time has passed") { Self.boottime() > start + 3_500_000 }
+        try bed.perform(
+            "write /dev/iio:device3 " + Self.scan(1_000, 0, 1_000, at: (start + 10_000) * 1_000)
+                + Self.scan(-1_000, 0, 1_000, at: (start + 20_000) * 1_000))
+        #expect(try self.samples(script, 2).times == [start + 10_000, start + 20_000])
+        #expect(try reader.terminate() == .exited(0))
+    }
+
     /// Stamps of 32 bits begin again every 4.3 s; times of samples do not.
     @Test func aNarrowStampTurnsOver() throws {
         let stage = try Stage(source: nil, broker: false)
