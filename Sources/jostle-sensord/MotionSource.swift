@@ -63,7 +63,10 @@ final class MotionSource: FusedSource {
         var pace = pace
         if self.gyroscope != nil { pace.rate = max(pace.rate, Self.slowestTurning) }
         do throws(ClaimProblem) {
-            if let gyroscope { _ = try gyroscope.claim(pace, for: self) }
+            if let gyroscope {
+                let turning = try gyroscope.claim(pace, for: self)
+                self.fusion.follow(turning)
+            }
             return try self.accelerometer.claim(pace, for: self)
         } catch {
             // What is no pace is refused before it comes to us.
@@ -77,8 +80,9 @@ final class MotionSource: FusedSource {
         self.gyroscope?.release(self)
     }
 
-    /// The gyroscope came or went.
+    /// The gyroscope came or went, or runs at another pace.
     private func update() {
+        if let pace = self.gyroscope?.pace(for: self) { self.fusion.follow(pace) }
         let isFollowed = self.isFollowed
         if self.fusion.isFollowed != isFollowed {
             self.fusion.isFollowed = isFollowed

@@ -187,6 +187,25 @@ struct FusionTests {
         #expect(made(inBlocksOf: 40) == single)
     }
 
+    /// A gyroscope that falls silent, as one that tells changes only, holds nobody up for longer than it may be late.
+    @Test(arguments: [(50.0, Int64(0), 26), (5, 0, 61), (50, 1_000, 126)])
+    func aGyroscopeThatTellsChangesHoldsUpNobody(rate: Double, latency: Int64, first: Int) {
+        var fusion = MotionFusion()
+        fusion.isFollowed = true
+        fusion.follow(SensorPace(rate: rate, batchLatency: .milliseconds(latency)))
+        for index in 0..<200 {
+            fusion.accelerate(SIMD3(0, 0, 1), at: .seconds(1) + .milliseconds(Int64(index) * 10))
+            #expect((fusion.next() != nil) == (index >= first), "\(index)")
+        }
+        // It speaks again, and is waited for again.
+        let time = Timestamp.seconds(1) + .milliseconds(2_000)
+        fusion.rotate(SIMD3(0.1, 0, 0), at: time)
+        while fusion.next() != nil {}
+        fusion.accelerate(SIMD3(0, 0, 1), at: time)
+        #expect(fusion.next() == time)
+        #expect(abs(fusion.row[6] - 0.1) < 0.01, "\(fusion.row)")
+    }
+
     /// A gyroscope that falls silent holds nobody up for ever, and one that is gone for no time at all.
     @Test func aSilentGyroscopeIsDoneWithout() {
         var fusion = MotionFusion()
@@ -194,7 +213,7 @@ struct FusionTests {
         for index in 0..<3_000 {
             fusion.accelerate(SIMD3(0, 0, 1), at: .seconds(1) + .milliseconds(Int64(index) * 10))
             let isMade = fusion.next() != nil
-            #expect(isMade == (index + 1 >= 2 * SensorLimits.batch), "\(index)")
+            #expect(isMade == (index > 1_025), "\(index)")
         }
         fusion.isFollowed = false
         fusion.gap()
