@@ -179,7 +179,8 @@ package struct SensorHub: Sendable {
         let rate = self.sensor.rate(for: fastest)
         // A device cannot gather what comes less than once in the latency.
         if Double(latency.microseconds) < 1_000_000 / rate { latency = .zero }
-        if let pace = self.device.follow(SensorPace(rate: rate, batchLatency: latency), at: now) {
+        let claimed = SensorPace(rate: rate, batchLatency: latency)
+        if let pace = self.device.follow(claimed, among: self.sensor.rates, at: now) {
             actions.append(.run(pace))
             self.follow(pace, causedBy: client, into: &actions)
         } else if let client, let running = self.running, let position = self.position(of: client) {

@@ -92,6 +92,24 @@ private let deviceRates: [([Double], Double, Double)] = [
         #expect(shell.hub.nextDeadline == nil)
     }
 
+    /// Each new start costs everybody samples, so whoever wants a little more each time soon has much more.
+    @Test(arguments: [[10.0, 25, 50, 100, 200], []])
+    func manySmallStepsAreFewChanges(_ rates: [Double]) throws {
+        let shell = Shell(rates: rates)
+        _ = try shell.claim(a, 100, .seconds(1))
+        for step in 0..<4_000 {
+            shell.tick(Int64(step) * 10_000)
+            _ = try shell.claim(b, 100 + Double(step % 1_000) / 10, TimeSpan(microseconds: Int64(990_000 - 200 * step)))
+        }
+        let changes = shell.takeTold().count { if case .run = $0 { true } else { false } }
+        #expect(changes < 40, "\(changes) in 40 s")
+        // It comes back to what is claimed when that is over.
+        #expect(shell.release(b))
+        for second in 41...200 { shell.tick(Int64(second) * 1_000_000) }
+        #expect(shell.hub.running == SensorPace(rate: 100, batchLatency: .seconds(1)))
+        #expect(shell.hub.nextDeadline == nil)
+    }
+
     @Test func anEqualClaimDoesNotTouchTheDevice() throws {
         let shell = Shell(rates: [50])
         _ = try shell.claim(a, 50)

@@ -23,8 +23,10 @@ private struct Model {
     var rates: [Double]
     var device: SensorPace?
     var asked: SensorPace?
-    /// Since when less is claimed than was asked of the device.
-    var isLessSince: Int64?
+    /// When the device follows to less.
+    var lessAt: Int64?
+    /// When nothing is owed any more for changes for more.
+    var paid: Int64 = 0
     var arrivals = 0
 
     func inForce(_ claim: Claim) -> SensorPace {
@@ -38,7 +40,7 @@ private struct Model {
         guard !self.claims.isEmpty else {
             self.device = nil
             self.asked = nil
-            self.isLessSince = nil
+            self.lessAt = nil
             return
         }
         let fastest = self.claims.values.map(\.requested.rate).max() ?? 0
@@ -47,15 +49,32 @@ private struct Model {
         if latency.seconds < 1 / rate { latency = .zero }
         let claimed = SensorPace(rate: rate, batchLatency: latency)
         var pace = claimed
-        if let asked, now - (self.isLessSince ?? now) < 1_000_000 {
+        if let asked, now < self.lessAt ?? .max {
             pace = SensorPace(
                 rate: max(asked.rate, claimed.rate), batchLatency: min(asked.batchLatency, claimed.batchLatency))
+            if pace != asked {
+                if self.paid - 20_000_000 > now { pace = self.muchMore(pace, than: asked) }
+                self.paid = max(self.paid, now) + 5_000_000
+            }
         }
-        self.isLessSince = pace == claimed ? nil : self.isLessSince ?? now
+        self.lessAt = pace == claimed ? nil : max(self.lessAt ?? now + 1_000_000, self.paid - 20_000_000)
         if pace != self.asked {
             self.asked = pace
             self.changeDevice(to: pace)
         }
+    }
+
+    /// After many changes for more: at least twice as much as was asked for.
+    func muchMore(_ pace: SensorPace, than asked: SensorPace) -> SensorPace {
+        var (rate, latency) = (pace.rate, pace.batchLatency)
+        if rate > asked.rate {
+            rate = max(rate, self.rates.first { $0 >= 2 * asked.rate } ?? self.rates.last ?? 2 * asked.rate)
+        }
+        if latency < asked.batchLatency {
+            latency = min(latency, TimeSpan(microseconds: asked.batchLatency.microseconds / 2))
+            if latency.seconds < 1 / rate { latency = .zero }
+        }
+        return SensorPace(rate: rate, batchLatency: latency)
     }
 
     mutating func changeDevice(to pace: SensorPace) {
@@ -154,7 +173,7 @@ private struct Model {
                     else { continue }
                     expect(client, model.hand(client))
                 }
-                if let since = model.isLessSince, now - since >= 1_000_000 { model.settle(at: now) }
+                if let lessAt = model.lessAt, now >= lessAt { model.settle(at: now) }
             default:
                 now += Int64.random(in: 0...12_000, using: &generator)
                 time = max(time + 1, now - Int64.random(in: 0...9_000, using: &generator))
@@ -174,7 +193,7 @@ private struct Model {
             }
             #expect(shell.hub.running == model.device, "step \(step)")
             let waits = model.claims.values.compactMap { model.deadline($0) }
-            let deadline = (waits + (model.isLessSince.map { [$0 + 1_000_000] } ?? [])).min()
+            let deadline = (waits + (model.lessAt.map { [$0] } ?? [])).min()
             #expect(shell.hub.nextDeadline?.microseconds == deadline, "step \(step)")
             let order = model.claims.sorted { $0.value.order < $1.value.order }.map { $0.key }
             #expect(shell.hub.claimants().map { $0.client } == order)
