@@ -225,15 +225,28 @@ final class IIODevice {
         let common = max(fastest, Self.slowestPolled)
         let prepare: @Sendable () -> Void = { _ = try? setting.set(common) }
         var answer = SensorPace(rate: fastest)
+        var refusal: DeviceProblem?
         for want in self.wants {
             guard let pace = want.pace else { continue }
-            let rate = try want.sensor.startPolling(at: pace.rate, preparedBy: prepare)
-            if want.sensor === asking {
-                answer = SensorPace(rate: rate)
-            } else {
-                want.sensor.sink?.paceChanged(SensorPace(rate: rate))
+            do throws(DeviceProblem) {
+                let rate = try want.sensor.startPolling(at: pace.rate, preparedBy: prepare)
+                if want.sensor === asking {
+                    answer = SensorPace(rate: rate)
+                } else {
+                    want.sensor.sink?.paceChanged(SensorPace(rate: rate))
+                }
+            } catch {
+                // Each stands for itself: nobody is broken for another, and nobody is silent without a word.
+                if want.sensor === asking {
+                    refusal = error
+                } else {
+                    var problem = error
+                    problem.isFinal = true
+                    want.sensor.sink?.readingFailed(problem)
+                }
             }
         }
+        if let refusal { throw refusal }
         return answer
     }
 
@@ -304,11 +317,7 @@ final class IIODevice {
     /// The buffer was asked to fill and never did.
     func bufferStaysEmpty(_ reason: String) {
         self.giveUpBuffer(reason)
-        do throws(DeviceProblem) {
-            _ = try self.apply(for: nil)
-        } catch {
-            self.failed(error)
-        }
+        _ = try? self.apply(for: nil)
     }
 
     /// The capture broke, for all its sensors: each tries again by itself.

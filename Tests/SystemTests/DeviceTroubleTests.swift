@@ -126,6 +126,28 @@ extension Senses.Devices {
         #expect(try reader.terminate() == .exited(0))
     }
 
+    /// A buffer that cannot be set up anew: who can be read without it is, and who cannot says so, whoever asked.
+    @Test(arguments: [("accelerometer", "gyroscope"), ("gyroscope", "accelerometer")])
+    func aBufferThatIsGivenUpSilencesNobody(first: String, second: String) throws {
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(DeviceBed.buffered(), "pipe /dev/iio:device3")
+        for axis in ["x", "y", "z"] { try bed.perform("lose \(Self.imu) in_anglvel_\(axis)_raw") }
+        try bed.perform("set \(Self.imu) in_accel_z_raw 1000")
+        let reader = try self.start(stage, bed)
+        let script = try stage.startScript(
+            "a hear Samples", "a \(Self.claim(first, 50))", "b \(Self.claim(second, 50))", "say claimed")
+        _ = try script.waitForLine { $0 == "claimed" }
+        try bed.perform("spoil \(Self.imu) buffer/length")
+        _ = try stage.script("c \(Self.claim(second, 200))")
+        try self.until("gyroscope", is: "broken", on: stage)
+        #expect(try self.sensor("gyroscope", on: stage).contains("in_anglvel_x_raw"))
+        try self.until("accelerometer", is: "running", on: stage)
+        #expect(field("method", of: try self.sensor("accelerometer", on: stage)) == "\"polled\"")
+        if first == "accelerometer" { _ = try self.samples(script, 3) }
+        #expect(try reader.terminate() == .exited(0))
+    }
+
     /// What a buffer kept while nobody read it, as while the system slept, is told as old as it is.
     @Test func whatWaitedInABufferIsOld() throws {
         let stage = try Stage(source: nil, broker: false)
