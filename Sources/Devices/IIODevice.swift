@@ -284,8 +284,13 @@ final class IIODevice {
             for names in self.attributes {
                 guard let name = names.first(where: { self.directory.has($0) }), tried.insert(name).inserted
                 else { continue }
-                let choice = AttributeText.rates((try self.directory.textIfAny(name + "_available")) ?? "")
-                let rate = SensorDescription.rate(for: wanted, among: choice)
+                // What there is to choose from may stand beside the rate of the whole device, as `rates(of:)` has it.
+                let offers = names.map { $0 + "_available" }
+                var choice = ""
+                if let offer = offers.first(where: { self.directory.has($0) }) {
+                    choice = try self.directory.text(offer)
+                }
+                let rate = SensorDescription.rate(for: wanted, among: AttributeText.rates(choice))
                 if try self.directory.number(name) != rate {
                     try self.directory.write(AttributeText.decimal(rate), to: name)
                 }

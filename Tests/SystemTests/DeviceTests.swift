@@ -66,6 +66,20 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// Many drivers have the rate beside a kind's name, and what there is to choose from beside none.
+        @Test func aRateIsOneThatTheDeviceHas() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(
+                DeviceBed.accelerometer(), "lose \(Self.flat) sampling_frequency",
+                "set \(Self.flat) in_accel_sampling_frequency 12.5")
+            let reader = try self.start(stage, bed)
+            let script = try stage.startScript("s hear", "s \(Self.claim("accelerometer", 60))")
+            _ = try self.samples(script, 1)
+            #expect(try bed.attribute("in_accel_sampling_frequency", of: Self.flat) == "100")
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         @Test func lightAndProximityAreRead() throws {
             let stage = try Stage(source: nil)
             let bed = try DeviceBed(stage)
