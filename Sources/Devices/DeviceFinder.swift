@@ -4,7 +4,7 @@ import Glibc
 import Loop
 
 /// What udev says of a device that came, changed or went.
-struct DeviceNotice {
+struct DeviceNotice: Equatable {
     enum Change {
         case there
         case gone
@@ -59,6 +59,8 @@ struct DeviceNotice {
     var isAccelerometer: Bool
     /// It is a part of a game pad.
     var isInPad: Bool
+    /// udev takes the input device for a joystick.
+    var isJoystick: Bool
 
     /// Whether the kernel has it from a sensor hub that speaks HID: each sensor of one is a device of this name.
     var isInHub: Bool { self.path.contains("/HID-SENSOR-") }
@@ -139,6 +141,14 @@ final class DeviceFinder {
         }
     }
 
+    /// What udev says of a device by now; `nil` when it is gone.
+    func device(at path: String) -> DeviceNotice? {
+        // SAFETY: udev lives as long as we; the path is NUL-terminated for the call; the device is released here.
+        guard let device = unsafe udev_device_new_from_syspath(self.udev, path) else { return nil }
+        defer { _ = unsafe udev_device_unref(device) }
+        return unsafe Self.notice(of: device, .there)
+    }
+
     /// The devices of a crowd that have the attribute of a light sensor. libudev takes 50 us for each device that it looks at.
     private func lights(in subsystem: DeviceNotice.Subsystem, _ crowd: String) -> [DeviceNotice] {
         let directory = AttributeDirectory(path: crowd)
@@ -189,7 +199,8 @@ final class DeviceFinder {
             change: change, subsystem: subsystem, systemName: name, path: path,
             node: self.text(udev_device_get_devnode(device)), mountMatrix: property("ACCEL_MOUNT_MATRIX"),
             location: property("ACCEL_LOCATION"), nearLevel: property("PROXIMITY_NEAR_LEVEL"),
-            isAccelerometer: isAccelerometer, isInPad: isAccelerometer && change == .there && self.isInPad(device))
+            isAccelerometer: isAccelerometer, isInPad: isAccelerometer && change == .there && self.isInPad(device),
+            isJoystick: property("ID_INPUT_JOYSTICK") == "1")
     }
 
     /// Whether an input device stands beside one that udev takes for a joystick: both are made of one piece of hardware.

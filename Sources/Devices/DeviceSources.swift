@@ -28,9 +28,17 @@ package final class DeviceSources {
     /// Told of a source that was not there before.
     package var onSource: (DeviceSource) -> Void = { _ in }
 
-    /// The devices that are there, by their directory, and the sensors they are.
-    private var present: [String: [DeviceSource]] = [:]
-    private var devices: [String: IIODevice] = [:]
+    /// A device that is there.
+    private struct Present {
+        /// What udev said of it when it was taken.
+        let notice: DeviceNotice
+        /// The sensors that it is.
+        let sources: [DeviceSource]
+        var device: IIODevice?
+    }
+
+    /// By their directory.
+    private var present: [String: Present] = [:]
 
     /// Why no device can be read at all.
     package struct Problem: Swift.Error {
@@ -86,16 +94,29 @@ package final class DeviceSources {
 
     private func take(_ notice: DeviceNotice) {
         switch notice.change {
-        case .there: self.appeared(notice)
+        case .there:
+            self.appeared(notice)
+            if notice.isJoystick, !notice.isAccelerometer { self.lookAtPads() }
         case .gone: self.vanished(notice.path)
         }
     }
 
+    /// A joystick came. What is beside it may have come first, when nobody could say that it is a part of a pad.
+    private func lookAtPads() {
+        let others = self.present.filter { $0.value.notice.isAccelerometer && !$0.value.notice.isInPad }
+        for path in others.keys.sorted() {
+            if let notice = self.finder.device(at: path) { self.appeared(notice) }
+        }
+    }
+
     private func appeared(_ notice: DeviceNotice) {
-        if let sources = self.present[notice.path] {
-            for source in sources { source.refresh() }
+        if let known = self.present[notice.path], known.notice == notice {
+            for source in known.sources { source.refresh() }
             // What had no sensors when it came may have its attributes now.
-            guard sources.isEmpty else { return }
+            guard known.sources.isEmpty else { return }
+        } else {
+            // What udev says another thing of now, such as how it is turned, is as good as another device.
+            self.vanished(notice.path)
         }
         switch notice.subsystem {
         case .iio: self.appeared(iio: notice)
@@ -106,7 +127,9 @@ package final class DeviceSources {
 
     private func appeared(iio notice: DeviceNotice) {
         let device = IIODevice(notice, on: self.loop, self.threads)
-        guard self.selects(.iio(notice.systemName)) || self.selects(.iio(device.name)) else { return }
+        guard self.selects(.iio(notice.systemName)) || self.selects(.iio(device.name)) else {
+            return device.dismantle()
+        }
         let placement = device.placement
         let driver = device.name.isEmpty ? notice.systemName : device.name
         var sources: [DeviceSource] = []
@@ -117,8 +140,7 @@ package final class DeviceSources {
                 )
             )
         }
-        self.present[notice.path] = sources
-        self.devices[notice.path] = device
+        self.present[notice.path] = Present(notice: notice, sources: sources, device: device)
     }
 
     private func appeared(input notice: DeviceNotice) {
@@ -143,7 +165,7 @@ package final class DeviceSources {
         if facts.tellsProximity {
             sources.append(self.attach(SwitchSensor(node, on: self.loop), .proximity, hardware, notice))
         }
-        self.present[notice.path] = sources
+        self.present[notice.path] = Present(notice: notice, sources: sources)
     }
 
     private func appeared(light notice: DeviceNotice) {
@@ -151,9 +173,9 @@ package final class DeviceSources {
         guard self.selections.contains(.all), directory.has(LightPair.attribute) else { return }
         let driver = (try? directory.textIfAny("name")) ?? notice.systemName
         let hardware = Hardware(driver: driver, placement: "", source: "hwmon:\(driver)", unit: LightPair.unit)
-        self.present[notice.path] = [
-            self.attach(LightPair(in: directory, AttributePoll(on: self.loop, self.threads)), .light, hardware, notice)
-        ]
+        let light = LightPair(in: directory, AttributePoll(on: self.loop, self.threads))
+        self.present[notice.path] = Present(
+            notice: notice, sources: [self.attach(light, .light, hardware, notice)])
     }
 
     private func selects(_ selection: DeviceSelection) -> Bool {
@@ -177,10 +199,10 @@ package final class DeviceSources {
     }
 
     private func vanished(_ path: String) {
-        guard let sources = self.present.removeValue(forKey: path) else { return }
+        guard let known = self.present.removeValue(forKey: path) else { return }
         // First of all: a sensor that lets go must not set the buffer up anew for the others.
-        self.devices.removeValue(forKey: path)?.dismantle()
-        for source in sources {
+        known.device?.dismantle()
+        for source in known.sources {
             self.roster.vanished(source.sensor.name)
             source.detach()
         }

@@ -13,6 +13,7 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
     lose DEVICE ATTRIBUTE         removes an attribute
     spoil DEVICE ATTRIBUTE        makes each reading of an attribute fail as on a bus that stumbles: EIO, from the kernel itself
     heal DEVICE ATTRIBUTE TEXT    makes it readable again
+    say DEVICE NAME TEXT          has udev say something else of a device, to those who ask
     event DEVICE ACTION           tells udev's listeners of something
     pipe NODE                     turns a node into a pipe, which "write NODE HEX" fills and "close NODE" ends; or makes it, for a
                                   device that is added later: whoever hears of that finds the pipe
@@ -117,6 +118,9 @@ class Bed:
     def heal(self, device, name, text):
         self.lose(device, name)
         self.set(device, name, text)
+
+    def say(self, device, name, text):
+        self.testbed.set_property(f"/sys{device}", name, text)
 
     def event(self, device, action):
         self.testbed.uevent(f"/sys{device}", action)

@@ -80,6 +80,21 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// A machine's owner corrects how a sensor is turned while the reader runs.
+        @Test func whatUdevSaysLaterCounts() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(DeviceBed.accelerometer(), "set \(Self.flat) in_accel_x_raw 500")
+            let reader = try self.start(stage, bed)
+            let script = try stage.startScript("s hear Samples", "s \(Self.claim("accelerometer", 20))")
+            #expect(try self.samples(script, 1).values == [-0.5, 0, 1])
+            try bed.perform(
+                "say \(Self.flat) ACCEL_MOUNT_MATRIX '0, 1, 0; 1, 0, 0; 0, 0, 1'", "event \(Self.flat) change")
+            try stage.until("it is turned") { Array(try self.samples(script, 1).values.suffix(3)) == [0, -0.5, 1] }
+            #expect(try stage.property("State", at: Stage.Object.accelerometer) == "s \"running\"")
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         @Test func lightAndProximityAreRead() throws {
             let stage = try Stage(source: nil)
             let bed = try DeviceBed(stage)

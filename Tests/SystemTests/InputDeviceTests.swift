@@ -88,6 +88,22 @@ extension Senses.Devices {
         #expect(try reader.terminate() == .exited(0))
     }
 
+    /// The joystick is often told of after what moves beside it.
+    @Test func aJoystickThatComesLaterMakesAPad() throws {
+        let node = "/dev/input/event8"
+        let axes = (0..<3).map { "\($0)=-32768,32767,8192" }.joined(separator: " ")
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(
+            DeviceBed.add("joypad"), "input \(node) asked \(axes)", "remove /devices/pci/usb2/hid0/input/input7")
+        let reader = try self.start(stage, bed)
+        #expect(field("driver", of: try self.sensor("accelerometer", on: stage)) == "\"Mock Joypad Motion Sensors\"")
+        try bed.perform(DeviceBed.add("joystick"))
+        try self.until("accelerometer", is: "absent", on: stage)
+        #expect(field("placement", of: try self.sensor("accelerometer-pad", on: stage)) == "\"pad\"")
+        #expect(try reader.terminate() == .exited(0))
+    }
+
     /// A switch says at once what it has to say, however seldom it is asked.
     @Test(arguments: [("followed", "input"), ("asked", "polled")])
     func aProximitySwitchIsHeardAtOnce(how: String, method: String) throws {
