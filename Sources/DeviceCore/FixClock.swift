@@ -3,12 +3,14 @@ package import Motion
 /// Puts fixes, whose times are of the wall clock, onto the clock of samples.
 ///
 /// A fix is as old as the wall clock says when it arrives, if that makes sense: a receiver that replays its log, and a clock
-/// that was never set, do not.
+/// that was never set, do not. One that made sense is believed for as long as nobody has read since.
 package struct FixClock: Sendable {
     /// A fix is under way no longer than this.
     package static let oldest = TimeSpan.seconds(10)
 
     private var lastFix: Int64?
+    /// The time of the last fix, if that made sense.
+    private var told: Timestamp?
 
     package init() {}
 
@@ -18,7 +20,9 @@ package struct FixClock: Sendable {
         if fix == self.lastFix { return nil }
         self.lastFix = fix
         let (age, overflow) = wallClock.subtractingReportingOverflow(fix)
-        guard !overflow, (0...Self.oldest.microseconds).contains(age) else { return now }
-        return now - TimeSpan(microseconds: age)
+        let time = now - TimeSpan(microseconds: age)
+        let isBelieved = age <= Self.oldest.microseconds || self.told.map { time > $0 } ?? false
+        self.told = !overflow && age >= 0 && isBelieved ? time : nil
+        return self.told ?? now
     }
 }

@@ -57,4 +57,23 @@ import Testing
         #expect(clock.time(of: nil, wallClock: 0, now: now) == now)
         #expect(clock.time(of: .min, wallClock: .max, now: now) == now)
     }
+
+    /// What a receiver told while nobody read is as old as it says, if it was right until then.
+    @Test func fixesThatWaitedAreOld() {
+        var clock = FixClock()
+        let start: Int64 = 1_700_000_000_000_000
+        func time(of second: Int64, at now: Int64) -> Int64? {
+            clock.time(
+                of: start + second * 1_000_000, wallClock: start + now * 1_000_000,
+                now: Timestamp(microseconds: now * 1_000_000)
+            )?.microseconds
+        }
+        #expect(time(of: 100, at: 100) == 100_000_000)
+        #expect(time(of: 101, at: 200) == 101_000_000)
+        #expect(time(of: 102, at: 200) == 102_000_000)
+        // From before the last it cannot be, and then nothing is believed that is as old.
+        #expect(time(of: 90, at: 200) == 200_000_000)
+        #expect(time(of: 150, at: 200) == 200_000_000)
+        #expect(time(of: 195, at: 200) == 195_000_000)
+    }
 }
