@@ -412,6 +412,55 @@ import Testing
         return lab
     }
 
+    /// What another policy gives counts from what happened, not from what the one before would have made of it.
+    @Test func anotherPolicysLeaseCountsAtOnce() {
+        var lab = self.leasedLab()
+        let old = lab.arbiter.policy
+        var group = old.groups[0]
+        group.lease = .seconds(1)
+        lab.take(.policy(Policy(groups: [group], rules: old.rules)))
+        lab.hit(["a", "b"], at: 1_500)
+        #expect(lab.deliveries.map(\.id.name) == ["A", "B"])
+    }
+
+    @Test func anotherPolicysCooldownCountsAtOnce() {
+        var lab = self.lab([rule(for: "A")]) {
+            $0.commitWindow = .zero; $0.cooldown = .seconds(3_600)
+        }
+        lab.add("A")
+        lab.hit(["a"], at: 0)
+        lab.pass(to: 9_000)
+        lab.hit(["a"], at: 10_000)
+        let old = lab.arbiter.policy
+        var group = old.groups[0]
+        group.cooldown = .seconds(15)
+        lab.take(.policy(Policy(groups: [group], rules: old.rules)))
+        lab.hit(["a"], at: 14_000)
+        lab.hit(["a"], at: 16_000)
+        #expect(lab.deliveries.map { $0.hit.time } == [ms(0), ms(16_000)])
+    }
+
+    /// Also for who was away when it came into force.
+    @Test func anotherPolicysQuotaCountsAtOnce() {
+        for isAway in [false, true] {
+            func policy(_ period: TimeSpan) -> Policy {
+                var settings = AppSettings()
+                settings.quota = Quota(count: 1, period: period, burst: 1)
+                return Policy(rules: [rule("all", group: nil)], everyApp: settings)
+            }
+            var lab = Lab(policy(.seconds(86_400)))
+            lab.add("A")
+            lab.hit(["a"], at: 0)
+            if isAway, let app = lab.apps["A"] { lab.take(.leave(app)) }
+            lab.pass(to: 5_000)
+            lab.take(.policy(policy(.seconds(60))))
+            if isAway { lab.add("A") }
+            lab.hit(["a"], at: 6_000)
+            lab.hit(["a"], at: 70_000)
+            #expect(lab.deliveries.map { $0.hit.time } == [ms(0), ms(70_000)])
+        }
+    }
+
     @Test func anAnswerRenewsTheLease() {
         var lab = self.leasedLab()
         lab.pass(to: 2_000)

@@ -73,7 +73,7 @@ struct Contests: Sendable {
             self.deliveries.close(app, old, at: self.motionTime, arrival: self.arrivalTime, self.rules.policy)
             self.groups.forgetStanding(of: app)
         }
-        self.deliveries.open(app, id, of: user)
+        self.deliveries.open(app, id, of: user, self.rules.policy.settings(for: id), at: self.motionTime)
     }
 
     /// Takes out an app that left, and its detectors.
@@ -575,6 +575,7 @@ struct Contests: Sendable {
     /// - Parameter prepared: What was looked up for it before.
     mutating func adopt(_ policy: Policy, _ prepared: PolicySuccession?, _ apps: Apps) {
         self.rules.adopt(policy)
+        self.deliveries.adopt(policy, apps, at: self.motionTime)
         self.groups.adopt(policy)
         self.detectors.adopt(policy, prepared, apps)
     }

@@ -31,9 +31,22 @@ struct Deliveries: Sendable {
     }
 
     /// Opens the ledger of an app that comes: what it had used up when it left is still used up.
-    mutating func open(_ app: AppHandle, _ id: AppID, of user: UInt32?) {
+    mutating func open(_ app: AppHandle, _ id: AppID, of user: UInt32?, _ settings: AppSettings, at time: Timestamp) {
         while self.ledgers.count <= app.index { self.ledgers.append(Ledger()) }
-        if !id.isAnonymous, let ledger = self.closed.take(id, of: user) { self.ledgers[Int(app.index)] = ledger }
+        guard !id.isAnonymous, let ledger = self.closed.take(id, of: user) else { return }
+        self.ledgers[Int(app.index)] = ledger
+        self.ledgers[Int(app.index)].adopt(settings, at: time)
+    }
+
+    /// Goes by another policy.
+    ///
+    /// - Parameter apps: With what they were given before.
+    mutating func adopt(_ policy: Policy, _ apps: Apps, at time: Timestamp) {
+        for index in self.ledgers.indices {
+            guard let entry = apps[AppHandle(UInt32(truncatingIfNeeded: index))] else { continue }
+            let settings = policy.settings(for: entry.id)
+            if settings != entry.settings { self.ledgers[index].adopt(settings, at: time) }
+        }
     }
 
     /// Closes the ledger of an app that leaves, and keeps it for when the app is back.

@@ -8,8 +8,8 @@ struct GroupState: Sendable {
     private var foreseen: Int?
     /// By app index.
     private var standings: [Standing] = []
-    /// Hits before this time open no episode.
-    private var rests = Timestamp(microseconds: .min)
+    /// The time of the last motion that served somebody, from which the cooldown counts.
+    private var served = Timestamp(microseconds: .min)
     private var holder: Holder?
     private var stayers = Stayers()
     private(set) var episode: Episode?
@@ -21,12 +21,15 @@ struct GroupState: Sendable {
     /// Whoever keeps a sticky group.
     private struct Holder: Sendable {
         var app: AppHandle
-        /// Arrival time; `nil`: as long as it lives.
-        var ends: Timestamp?
+        /// When it won or answered last, in arrival time, from which its lease counts.
+        var since: Timestamp
         /// What it won last, until it answers that: one answer renews the lease, and repeating it does not.
         var unanswered: UInt64?
 
-        func holds(at arrival: Timestamp) -> Bool { self.ends.map { arrival < $0 } ?? true }
+        /// - Parameter lease: `nil`: as long as it lives.
+        func holds(at arrival: Timestamp, _ lease: TimeSpan?) -> Bool {
+            lease.map { arrival < self.since + $0 } ?? true
+        }
     }
 
     /// How an app fared in the group.
@@ -52,6 +55,9 @@ struct GroupState: Sendable {
             self.standings[index] = newValue
         }
     }
+
+    /// Hits before this time open no episode.
+    private var rests: Timestamp { self.served + self.configuration.cooldown }
 
     /// The index of an app among the candidates.
     private func position(of app: AppHandle) -> Int? {
@@ -111,7 +117,9 @@ struct GroupState: Sendable {
     mutating func open(_ epoch: UInt64, generation: UInt64, at time: Timestamp, arrival: Timestamp) {
         let configuration = self.configuration
         var episode = Episode(epoch: epoch, configuration, generation: generation, opened: time)
-        if configuration.isSticky, let holder = self.holder, holder.holds(at: arrival) { episode.holder = holder.app }
+        if configuration.isSticky, let holder = self.holder, holder.holds(at: arrival, configuration.lease) {
+            episode.holder = holder.app
+        }
         if !configuration.mode.compares {
             episode.phase = .decided
             self.contest = Contest(
@@ -177,9 +185,7 @@ struct GroupState: Sendable {
         } else {
             _ = self.append(candidate, reason)
         }
-        if reason.isDelivered, let cooldown = self.episode?.configuration.cooldown {
-            self.rests = max(self.rests, held.hit.time + cooldown)
-        }
+        if reason.isDelivered { self.served = max(self.served, held.hit.time) }
         return candidate
     }
 
@@ -299,7 +305,7 @@ struct GroupState: Sendable {
         let first = decision.episode.candidates[decision.winner].first.hit.time
         self.episode?.phase = .decided
         self.contest = decision.contest
-        self.rests = max(self.rests, first + decision.episode.configuration.cooldown)
+        self.served = max(self.served, first)
     }
 
     /// Who of the candidates is first: the best, or the holder of a sticky group if nobody exceeds it by enough.
@@ -337,13 +343,13 @@ struct GroupState: Sendable {
         _ app: AppHandle, among candidates: [AppHandle], epoch: UInt64, at time: Timestamp, arrival: Timestamp
     ) {
         self.wasOffered(app, epoch: epoch)
-        self.rests = max(self.rests, time + self.configuration.cooldown)
+        self.served = max(self.served, time)
         guard self.configuration.isSticky else { return }
         // A holder that did not fire keeps its hold.
-        let others = self.holder.map { $0.app != app && $0.holds(at: arrival) } ?? false
+        let others = self.holder.map { $0.app != app && $0.holds(at: arrival, self.configuration.lease) } ?? false
         let isBeaten = self.holder.map { old in candidates.contains(old.app) } ?? false
         if others, !isBeaten { return }
-        self.holder = Holder(app: app, ends: self.configuration.lease.map { arrival + $0 }, unanswered: epoch)
+        self.holder = Holder(app: app, since: arrival, unanswered: epoch)
     }
 
     /// Notes that an app has the event for now: it need not wait any longer.
@@ -357,10 +363,10 @@ struct GroupState: Sendable {
 
     /// Renews the lease of a holder that answers to its last event, once.
     mutating func renewLease(of app: AppHandle, epoch: UInt64, arrival: Timestamp) {
-        guard let holder = self.holder, holder.app == app, holder.holds(at: arrival), holder.unanswered == epoch,
-            let lease = self.configuration.lease
+        guard let holder = self.holder, holder.app == app, holder.unanswered == epoch,
+            holder.holds(at: arrival, self.configuration.lease)
         else { return }
-        self.holder = Holder(app: app, ends: arrival + lease)
+        self.holder = Holder(app: app, since: arrival)
     }
 
     // MARK: Waiting
@@ -572,6 +578,6 @@ struct GroupState: Sendable {
     mutating func rewind(from last: Timestamp, to now: Timestamp) {
         self.entrusted = nil
         self.stayers.removeAll()
-        if self.rests > now { self.rests = now + max(.zero, self.rests - last) }
+        if self.rests > now { self.served = now + max(.zero, self.rests - last) - self.configuration.cooldown }
     }
 }

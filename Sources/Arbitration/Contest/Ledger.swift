@@ -83,6 +83,12 @@ struct Ledger: Sendable {
         self.lastWake = now
     }
 
+    /// Policy gives something else now: the app waits no longer than whoever has used up all of that.
+    mutating func adopt(_ settings: AppSettings, at time: Timestamp) {
+        if let quota = settings.quota { self.events.adopt(quota, at: self.eventTime(time)) }
+        if let quota = settings.wakeQuota { self.wakes.adopt(quota, at: self.wakeTime(time)) }
+    }
+
     /// How long until the app may be launched again; `nil`: now.
     ///
     /// - Parameter promised: How many events it may be launched for besides, which wait for a decision.

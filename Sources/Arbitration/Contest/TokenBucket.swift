@@ -32,6 +32,12 @@ package struct TokenBucket: Equatable, Sendable {
         self.fullAt = max(self.fullAt, now) + TimeSpan(microseconds: Self.interval(quota))
     }
 
+    /// Goes by another quota: no more is missing than all of that.
+    mutating func adopt(_ quota: Quota, at now: Timestamp) {
+        let (span, overflow) = Self.interval(quota).multipliedReportingOverflow(by: Int64(quota.burst))
+        self.fullAt = min(self.fullAt, now + TimeSpan(microseconds: overflow ? .max : span))
+    }
+
     /// Goes on from a time that is earlier than the last: what is missing then is still missing.
     mutating func rewind(from last: Timestamp, to now: Timestamp) {
         guard self.fullAt > now else { return }
