@@ -343,7 +343,8 @@ struct Hearing {
     /// Runs the deadlines that have come although no sample did.
     mutating func tick(at arrival: Timestamp) {
         if let deadline = self.outlook.nextArrivalDeadline, deadline <= arrival {
-            self.give(.motion(self.arbiter.motionTime), at: arrival)
+            // It says nothing of motion: before the first of it there is no time up to which that has passed.
+            self.give(.hits([]), at: arrival)
         }
         for stream in self.sensing.indices {
             self.sensing.tick(stream, at: arrival)

@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import Detection
 import Motion
+import Scenarios
 import Testing
 
 /// Sample time where sensors differ in it: one is slower than another, or a trace runs ahead of the clock.
@@ -208,5 +209,24 @@ import Testing
         bench.feed([Double](repeating: 0, count: 31) + [3])
         #expect(bench.events.count == 1)
         #expect(bench.nextTick.map { $0 < bench.now + .seconds(60) } ?? true)
+    }
+
+    /// Time may be up before anything has moved: a recording goes on with that, too.
+    @Test func whatFallsDueBeforeAnyMotionIsRecorded() throws {
+        var settings = AppSettings()
+        settings.grace = .seconds(5)
+        var bench = Bench(policy: Policy(everyApp: settings), sensor: nil)
+        bench.core.keepSteps()
+        var recording = Recording(inputs: true, decisions: false, files: [], at: bench.now, epoch: 1_000)
+        let app = try bench.register(0, "org.example.App")
+        bench.core.report(.app(nil), at: bench.now, &bench.actions)
+        let end = try #require(bench.nextTick)
+        bench.now = end
+        bench.core.tick(at: end, &bench.actions)
+        let state = bench.core.arbiter.facts(of: app)?.state
+        #expect(state == .suspended)
+        for step in bench.core.takeSteps() { recording.add(step) }
+        let text = recording.take().inputs
+        #expect(recording.failure == nil && text.contains("\n5000ms end\n"), "\(text)")
     }
 }
