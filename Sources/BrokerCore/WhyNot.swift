@@ -24,7 +24,7 @@ package struct WhyNot {
     /// Those that are still to be looked at.
     private var rest: ArraySlice<InstalledDetector>
     /// How many there are.
-    package let detectorCount: Int
+    package private(set) var detectorCount: Int
     private let handle: AppHandle
 
     /// - Parameters:
@@ -49,7 +49,7 @@ package struct WhyNot {
         self.detectorCount = chosen?.count ?? app.detectors.count
     }
 
-    /// Looks at the next detector, if there is one more. Returns false when its app is not there any more.
+    /// Looks at the next detector, if there is one more. Returns false when its app is not there any more, or another user's.
     ///
     /// Each is heard by a copy of all that decides, with all apps that compete, so that others have their turns in between.
     ///
@@ -57,8 +57,15 @@ package struct WhyNot {
     package mutating func look(
         in core: borrowing Broker, peak: Double? = nil, for viewer: Viewer, at now: Timestamp
     ) -> Bool {
-        guard core.registry[self.handle]?.registration == self.app.registration else { return false }
-        guard let installed = self.rest.popFirst() else { return true }
+        guard let app = core.registry[self.handle], app.registration == self.app.registration,
+            app.reader == self.app.reader
+        else { return false }
+        guard let next = self.rest.popFirst() else { return true }
+        // It may have been taken away since, and its number be that of a detector of another's app.
+        guard let installed = app.detectors[next.request.name] else {
+            self.detectorCount -= 1
+            return true
+        }
         let sensing = core.sensing
         let prospect = core.arbiter.rehearse(
             installed.id, peak: peak ?? installed.effective.leastPeak, at: now,
@@ -67,7 +74,7 @@ package struct WhyNot {
             DetectorOutlook(
                 installed, obstacle: sensing.obstacle(to: installed.sensor),
                 held: sensing.heldHits(of: installed.id, on: installed.sensor), at: now,
-                .init(prospect, of: self.app, for: viewer, core)))
+                .init(prospect, of: app, for: viewer, core)))
         return true
     }
 

@@ -182,6 +182,24 @@ import Testing
         #expect(!isThere && other.detectors.isEmpty)
     }
 
+    /// The number of a detector that is taken away meanwhile may be that of another's.
+    @Test func whatIsTakenAwayMeanwhileIsNotLookedAt() throws {
+        var bench = Bench()
+        let client = try bench.register(0, "org.example.App")
+        _ = try bench.add(client, Bench.planar("a", 2), Bench.planar("b", 3))
+        bench.answerClaim()
+        let begun = WhyNot(client, of: bench.core, at: bench.now)
+        var answer = try #require(begun)
+        try bench.remove(client, ["a"])
+        let other = try bench.register(1, "org.example.Other")
+        _ = try bench.add(other, Bench.planar("c", 2))
+        while !answer.isComplete {
+            let isThere = answer.look(in: bench.core, for: .user(0), at: bench.now)
+            #expect(isThere)
+        }
+        #expect(answer.detectors.map(\.name) == ["b"] && answer.detectorCount == 1)
+    }
+
     /// What this thread has computed for something, in seconds: the least of some times.
     private func spent(_ body: () -> Void) -> Double {
         func now() -> Double {
