@@ -50,6 +50,9 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
     /// True when nobody owns the name that was asked about.
     package var isNameFree: Bool { self.name == "org.freedesktop.DBus.Error.NameHasNoOwner" }
 
+    /// True when whoever was asked does not let us have that, now or later.
+    package var isDenied: Bool { self.name == "org.freedesktop.DBus.Error.AccessDenied" }
+
     /// True when nobody owns the name that was called, and nobody could be started for it.
     package var isServiceMissing: Bool {
         self.isNameFree || self.name == "org.freedesktop.DBus.Error.ServiceUnknown"

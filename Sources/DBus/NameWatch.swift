@@ -127,8 +127,8 @@ package final class NameWatch {
             do throws(BusError) {
                 owner = try result.take().read(reply: String.self)
             } catch {
-                // A bus that is there and says anything else has not said that there is none.
-                if !error.isNameFree, BusNames.isValid(token.name), let connection = self?.connection,
+                // A bus that is there and says anything else has not said that there is none. Whom it shows no name, nobody has it.
+                if !error.isNameFree, !error.isDenied, BusNames.isValid(token.name), let connection = self?.connection,
                     connection.isReady
                 {
                     self?.askAgain(token, after: error, on: connection)

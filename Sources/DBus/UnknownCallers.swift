@@ -41,7 +41,9 @@ final class UnknownCallers {
                 do throws(BusError) {
                     user = try result.take().read(reply: UInt32.self)
                 } catch {
-                    return then(.failure(.untoldCaller(error)))
+                    // That is the bus's word for a connection of which it knows no user.
+                    let isUnknown = error.name == "org.freedesktop.DBus.Error.Failed"
+                    return then(.failure(isUnknown ? .unknownCaller : .untoldCaller(error)))
                 }
                 then(.success(CallerIdentity(user: user)))
             }

@@ -46,11 +46,21 @@ final class ReportLink {
     func policyChanged() {
         if self.followEntitled() { self.service.links.clients.watchers.foregroundChanged() }
         let policy = self.reporters
-        for reporter in self.sources.present {
-            self.service.authority.isReporter(among: policy, reporter.name) { [weak self] answer in
-                // What it said counts as it did while nobody says whether it may.
-                guard let self, self.reporters == policy, case .success(let mayReport) = answer else { return }
-                self.change { sources, _ in sources.setCounts(mayReport, by: reporter.name) }
+        for reporter in self.sources.present { self.judge(reporter.name, by: policy) }
+    }
+
+    /// Learns whether policy lets somebody say it that has said it already.
+    private func judge(_ reporter: String, by policy: Policy.Entitled, askingAgainAfter pause: Int64 = 1_000_000) {
+        self.service.authority.isReporter(among: policy, reporter) { [weak self] answer in
+            guard let self, self.reporters == policy else { return }
+            if case .success(let mayReport) = answer {
+                return self.change { sources, _ in sources.setCounts(mayReport, by: reporter) }
+            }
+            // What it said counts as it did while the bus does not say whose it is.
+            self.service.loop.once(after: pause) { [weak self] in
+                guard let self, self.reporters == policy, self.sources.present.contains(where: { $0.name == reporter })
+                else { return }
+                self.judge(reporter, by: policy, askingAgainAfter: min(2 * pause, 60_000_000))
             }
         }
     }
