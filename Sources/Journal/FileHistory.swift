@@ -16,8 +16,9 @@ final class FileHistory {
         self.besidePath = path + "-wal"
     }
 
-    /// How often it could not be opened because it could not be read.
+    /// How often it could not be opened because it could not be read, and when that was counted last.
     private var unread = 0
+    private var countedAt = Int64.min / 2
     /// What could not be read so often is damaged.
     private static let mostUnread = 60
 
@@ -25,8 +26,13 @@ final class FileHistory {
     func opened() { (self.wasOpen, self.unread) = (true, 0) }
 
     /// It could not be opened because it cannot be read. Returns whether that is to be waited for no more.
-    func couldNotBeRead() -> Bool {
-        self.unread += 1
+    ///
+    /// Whoever asks for what is in it has it tried as often as they ask: that counts once a pause, in µs.
+    func couldNotBeRead(at now: Int64, pause: Int64) -> Bool {
+        if now >= self.countedAt + pause {
+            self.unread += 1
+            self.countedAt = now
+        }
         return self.unread > Self.mostUnread
     }
 
@@ -38,7 +44,7 @@ final class FileHistory {
     }
 
     /// What has its name next is another file.
-    func beginAnew() { (self.isLost, self.beside) = (false, nil) }
+    func beginAnew() { (self.isLost, self.beside, self.unread) = (false, nil, 0) }
 
     /// What there was to commit was committed just now: SQLite writes nothing where nothing is otherwise.
     func committed() { self.beside = max(self.beside ?? 0, StoreFile.size(self.besidePath) ?? 1) }

@@ -90,7 +90,9 @@ struct StoreFile: ~Copyable {
             // What was read then is not what is there.
             guard MappingGuard.strikes == strikes else { throw StoreError(.unshared, "\(path)-shm was cut short") }
             // What refuses a statement of ours, and nobody else has had open since, is not what we wrote.
-            let isUnread = error.code == .unread && history.couldNotBeRead()
+            let isUnread =
+                error.code == .unread
+                && history.couldNotBeRead(at: Clock.monotonic.now(), pause: pause.microseconds)
             guard error.code == .broken || error.code == .touched || isUnread else { throw error }
             setAside = try self.setAside(path, error)
             history.beginAnew()
