@@ -71,8 +71,9 @@ struct Database: ~Copyable {
         _ = unsafe sqlite3_db_release_memory(self.handle)
         let answer = try self.text("PRAGMA quick_check(1)")
         guard answer == "ok" else {
-            // A page that cannot be read it only tells of.
-            let isUnread = answer?.contains("error code=\(CSQLite_unread)") == true
+            // A page that cannot be read it only tells of; of one that is free or holds a long value it does not say why.
+            let words = ["error code=\(CSQLite_unread)", "failed to get page"]
+            let isUnread = words.contains { answer?.contains($0) == true }
             throw StoreError(isUnread ? .unread : .broken, "\(path) \(isUnread ? "cannot be read" : "is damaged")")
         }
         try self.checkFormat(path)

@@ -8,7 +8,7 @@ struct StoreError: Swift.Error, Equatable, Sendable, CustomStringConvertible {
         case broken
         /// It may go well later: the disk is full or fails, or somebody else holds the file.
         case unavailable
-        /// The same: what is there could not be read, and may be whole.
+        /// The same: what is there could not be read, and may be whole. To be opened anew, which tells whether it can be.
         case unread
         /// The same, and it is room that is missing: what stands beside the file may be in its way.
         case full

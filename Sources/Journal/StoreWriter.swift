@@ -209,11 +209,11 @@ final class StoreWriter {
         let error = self.state?.file.explain(error) ?? error
         self.failures.stateFailed(error, at: Clock.monotonic.now())
         switch error.code {
-        case .unavailable, .unread, .full: return
+        case .unavailable, .full: return
         // Why we left it before is what counts.
         case .taken where self.state == nil: return
         case .broken, .lost, .unshared: self.failures.mend(error)
-        case .touched, .emptied, .taken: break
+        case .touched, .emptied, .taken, .unread: break
         }
         self.directory.leave(Self.stateName, error.code)
         self.state = nil
@@ -394,10 +394,10 @@ final class StoreWriter {
         let error = self.journal?.file.explain(error) ?? error
         self.failures.journalFailed(error, at: Clock.monotonic.now())
         switch error.code {
-        case .unavailable, .unread, .full: return false
+        case .unavailable, .full: return false
         case .taken where self.journal == nil: return false
         case .broken: break
-        case .lost, .unshared, .touched, .emptied, .taken:
+        case .lost, .unshared, .touched, .emptied, .taken, .unread:
             if error.code == .lost || error.code == .unshared { self.failures.mend(error) }
             self.directory.leave(Self.journalName, error.code)
             self.journal = nil
