@@ -3,14 +3,15 @@ package import Motion
 /// Puts fixes, whose times are of the wall clock, onto the clock of samples.
 ///
 /// A fix is as old as the wall clock says when it arrives, if that makes sense: a receiver that replays its log, and a clock
-/// that was never set, do not. One that made sense is believed for as long as nobody has read since.
+/// that was never set, do not. One that made sense is believed for as long as nobody has read since: of what waited meanwhile each
+/// is younger than the one before.
 package struct FixClock: Sendable {
     /// A fix is under way no longer than this.
     package static let oldest = TimeSpan.seconds(10)
 
     private var lastFix: Int64?
-    /// The time of the last fix, if that made sense.
-    private var told: Timestamp?
+    /// The time of the last fix, and how old it was in µs, if that made sense.
+    private var told: (time: Timestamp, age: Int64)?
 
     package init() {}
 
@@ -21,8 +22,10 @@ package struct FixClock: Sendable {
         self.lastFix = fix
         let (age, overflow) = wallClock.subtractingReportingOverflow(fix)
         let time = now - TimeSpan(microseconds: age)
-        let isBelieved = age <= Self.oldest.microseconds || self.told.map { time > $0 } ?? false
-        self.told = !overflow && age >= 0 && isBelieved ? time : nil
-        return self.told ?? now
+        let oldest = Self.oldest.microseconds
+        // A clock that is off makes the next one as old as this one.
+        let waited = self.told.map { time > $0.time && ($0.age <= oldest || age < $0.age) } ?? false
+        self.told = !overflow && age >= 0 && (age <= oldest || waited) ? (time: time, age: age) : nil
+        return self.told?.time ?? now
     }
 }

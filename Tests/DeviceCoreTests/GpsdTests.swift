@@ -75,5 +75,9 @@ import Testing
         #expect(time(of: 90, at: 200) == 200_000_000)
         #expect(time(of: 150, at: 200) == 200_000_000)
         #expect(time(of: 195, at: 200) == 195_000_000)
+        // What is as old each time did not wait: a clock is off.
+        #expect(time(of: 230, at: 260) == 230_000_000)
+        #expect(time(of: 231, at: 261) == 261_000_000)
+        #expect(time(of: 232, at: 262) == 262_000_000)
     }
 }
