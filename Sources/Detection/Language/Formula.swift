@@ -86,7 +86,7 @@ struct FormulaNode: Hashable, Sendable {
     var r = 0.0
     var s = 0.0
     var t = 0.0
-    /// Of what rests by itself: when others like it hit that it does not rest with. 0: it was there before they did.
+    /// One more of an orientation. Of what rests by itself: when others like it hit that it does not rest with; 0: it was there before.
     var u = 0.0
     /// What a motion is compared with.
     var gesture: TaughtGesture?
