@@ -20,7 +20,8 @@ package enum DetectionLimits {
     package static func defaultRate(of sensor: String) -> Double {
         SensorDescription.kind(of: sensor) == SensorDescription.location ? 1 : self.defaultRate
     }
-    /// The slowest rate that a sensor is read at, however seldom a detector looks: two samples in the time beyond which a step is a gap.
+    /// The slowest rate that a sensor is read at for who looks back, however seldom: two samples in the time beyond which a step is a
+    /// gap.
     package static func slowestRate(of sensor: String) -> Double { 2 / SensorLimits.gap(of: sensor).seconds }
     /// Distinct paces of one sensor's detectors that an engine should be given (`paces`).
     package static let paces = 64

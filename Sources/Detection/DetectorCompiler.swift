@@ -71,7 +71,7 @@ package enum DetectorCompiler {
         // A native function rests by itself: the engine lets each of its true looks through.
         let detector = CompiledDetector(
             name: options.name, preset: preset.name, sensor: preset.sensor, source: "", values: values, warnings: [],
-            neededRate: self.rate(pace, of: preset.sensor), every: pace.every,
+            neededRate: self.rate(pace, of: preset.sensor, for: result.condition.formula), every: pace.every,
             restMode: native == nil ? pace.restMode : .none, decimation: pace.decimation,
             startsResting: pace.startsResting, rest: pace.rest, threshold: result.threshold,
             dimension: result.dimension,
@@ -99,9 +99,9 @@ package enum DetectorCompiler {
         let result = try self.parse(text, scope, options, key: "when")
         let detector = CompiledDetector(
             name: options.name, preset: nil, sensor: name, source: text, values: [], warnings: [],
-            neededRate: self.rate(pace, of: name), every: pace.every, restMode: pace.restMode,
-            decimation: pace.decimation, startsResting: false, rest: pace.rest, threshold: result.threshold,
-            dimension: result.dimension, condition: result.condition)
+            neededRate: self.rate(pace, of: name, for: result.condition.formula), every: pace.every,
+            restMode: pace.restMode, decimation: pace.decimation, startsResting: false, rest: pace.rest,
+            threshold: result.threshold, dimension: result.dimension, condition: result.condition)
         return self.warned(detector, scope, sensor)
     }
 
@@ -122,12 +122,14 @@ package enum DetectorCompiler {
         }
     }
 
-    /// The rate that the looks need. Decimations that gather need something to gather, and samples that are too far apart are each
-    /// behind a gap.
-    private static func rate(_ pace: Pace, of sensor: String) -> Double {
+    /// The rate that the looks need. Decimations that gather need something to gather; and samples that are too far apart are each
+    /// behind a gap, across which nobody looks back.
+    private static func rate(_ pace: Pace, of sensor: String, for formula: Formula) -> Double {
         guard let every = pace.every else { return DetectionLimits.defaultRate(of: sensor) }
         let looks = 1 / max(every.seconds, 0.000_001)
-        let wanted = max(looks * (pace.decimation == .last ? 1 : 4), DetectionLimits.slowestRate(of: sensor))
+        let gathers = pace.decimation != .last
+        let looksBack = gathers || formula.nodes.contains { $0.memories > 0 }
+        let wanted = max(looks * (gathers ? 4 : 1), looksBack ? DetectionLimits.slowestRate(of: sensor) : 0)
         return min(wanted, SensorLimits.rates.upperBound)
     }
 

@@ -28,6 +28,8 @@ import Testing
         var engine = DetectionEngine([detector])
         let hits = engine.run(trace(rate: detector.neededRate, seconds: 80) { _ in (2, 0, 0) })
         #expect(!hits.isEmpty && engine.counters.gaps == 0)
+        // What goes by one sample needs those alone that it looks at.
+        #expect(try self.compile(["when": .text("x > 1g"), "every": .text("10s")]).neededRate == 0.1)
         // Fixes may be minutes apart.
         let seldom: [String: OptionValue] = [
             "when": .text("held(speed < 1km/h, 5min)"), "sensor": .text("location"), "every": .text("1min"),
