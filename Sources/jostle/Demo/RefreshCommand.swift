@@ -65,6 +65,8 @@ final class RefreshCommand {
     }
 
     private func happened(_ line: String) {
+        // The app goes on until it is ended, and says more in between.
+        if self.story.isOver { return }
         let time = Timestamp(microseconds: Clock.boottime.now())
         self.story.add(line, at: time)
         if !self.isJSON {

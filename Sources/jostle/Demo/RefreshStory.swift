@@ -64,6 +64,9 @@ struct RefreshStory {
     /// Whether something has happened so many times.
     func has(_ word: Word, _ count: Int = 1) -> Bool { self.log.count { $0.line == word.rawValue } >= count }
 
+    /// The last of it has happened.
+    var isOver: Bool { self.log.last?.line == Self.expected.last?.rawValue }
+
     /// How what happened differs from what should; none: it does not.
     var differences: [String] {
         let lines = self.log.map(\.line)
