@@ -92,12 +92,17 @@ import Testing
     /// What the sensor cannot serve any more stays, and what is the same is not compiled anew with each change of another.
     @Test func whatIsTheSameIsAsItWas() throws {
         func along(_ channel: String) -> DetectorRequest {
-            DetectorRequest(name: channel, options: ["when": .text("\(channel) > 2g")])
+            DetectorRequest(name: channel, options: ["sensor": .text("thing"), "when": .text("\(channel) > 2")])
         }
-        var bench = try self.bench(.store, [along("x")])
-        var other = Bench.sensor
-        other.channels = ["y"]
-        bench.core.sensorAppeared(other, at: bench.now, &bench.actions)
+        func appear(_ channels: [String], _ bench: inout Bench) {
+            let thing = SensorDescription(
+                name: "thing", channels: channels, unit: "", rates: [10], source: "test", isSimulated: false)
+            bench.core.sensorAppeared(thing, at: bench.now, &bench.actions)
+        }
+        var bench = try self.bench(.store, [])
+        appear(["x", "z"], &bench)
+        try self.install(&bench, [along("x")])
+        appear(["y"], &bench)
         #expect(throws: Refusal.self) { try self.install(&bench, [along("z"), along("y")]) }
         try self.install(&bench, [along("x"), along("y")])
         #expect(self.detectors(bench) == ["x", "y"])
