@@ -16,6 +16,8 @@ package struct Arbiter: Sendable {
     private(set) var contests: Contests
     /// Numbers apps and detectors in the order in which they come.
     private var lastOrder: UInt64 = 0
+    /// Answers may have come that are still to be read: whoever has not answered in time is waited for.
+    var isPatient = false
 
     /// Handles beyond this are no small numbers any more.
     private static let mostHandles: UInt32 = 1 << 24
@@ -160,7 +162,9 @@ package struct Arbiter: Sendable {
             // What was decided in the end belongs to the time before.
             self.carry()
             self.apps.rewind(from: last, to: time)
-        case .patience(let time): self.wait(until: time, into: &actions)
+        case .patience(let begins):
+            self.isPatient = begins
+            if !begins { self.arrive(arrival, into: &actions) }
         case .answer(let app, let epoch, let answer):
             self.contests.answer(app, epoch, answer, self.apps, into: &actions)
         case .launch(let request): self.wish(request)
@@ -170,8 +174,9 @@ package struct Arbiter: Sendable {
         }
         self.carry()
         // Launches whoever may be after an input, and ends what did not come in time.
-        guard self.apps.launches.isDue(by: self.arrivalTime) else { return }
-        self.follow(self.apps.runLaunches(at: self.arrivalTime, self.policy), into: &actions)
+        guard self.apps.launches.isDue(by: self.arrivalTime, isPatient: self.isPatient) else { return }
+        self.follow(
+            self.apps.runLaunches(at: self.arrivalTime, self.policy, isPatient: self.isPatient), into: &actions)
     }
 
     /// Takes in an input's arrival stamp, and runs what fell due by then: in the order of time, lives before answers.
@@ -181,7 +186,7 @@ package struct Arbiter: Sendable {
         self.contests.arrive(arrival)
         var hasLived = false
         while true {
-            let answerBy = self.contests.nextAnswerDeadline
+            let answerBy = self.isPatient ? nil : self.contests.nextAnswerDeadline
             if let life = self.apps.due(by: self.arrivalTime), answerBy.map({ life.time <= $0 }) ?? true {
                 self.live(life.app, at: life.time, into: &actions) { $0.pass(to: $2, $1) }
                 hasLived = true
@@ -251,12 +256,6 @@ package struct Arbiter: Sendable {
             }
         }
         if !effects.isEmpty { self.review(into: &actions) }
-    }
-
-    /// Lets whoever is to answer do so until then, at least.
-    private mutating func wait(until time: Timestamp, into actions: inout [ArbiterAction]) {
-        self.contests.wait(until: time)
-        for launch in self.apps.wait(until: time) { self.setLaunched(launch, until: time, into: &actions) }
     }
 
     private mutating func setLaunched(

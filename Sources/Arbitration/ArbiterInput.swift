@@ -48,8 +48,8 @@ package enum ArbiterInput: Sendable {
     case motion(Timestamp)
     /// Sample time goes on from here, which is earlier: what ran ahead of the clock is over.
     case rewind(Timestamp)
-    /// What has come is still to be read, answers among it: nobody who is to answer is silent before then.
-    case patience(until: Timestamp)
+    /// What has come is still to be read, answers among it, so that nobody counts as silent; or all of it was read.
+    case patience(Bool)
     /// An app answers an event. An epoch that it does not own, or not any more, changes nothing.
     case answer(AppHandle, epoch: UInt64, Answer)
     /// Something is due to an app that it is to be launched for. What hits lead to is known without this.

@@ -19,6 +19,8 @@ extension Arbiter {
         _ detector: DetectorID, peak: Double, at arrival: Timestamp, lastTrue: LastTrue = { _ in nil }
     ) -> Prospect? {
         var copy = self
+        // There is nothing that it could still read.
+        copy.isPatient = false
         var actions: [ArbiterAction] = []
         let hit = Hit(detector: detector, time: max(self.motionTime, arrival), peak: peak)
         // What is due by now comes first, and is not of interest.

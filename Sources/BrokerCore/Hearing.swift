@@ -38,9 +38,11 @@ struct Hearing {
     /// When the broker stood still, answers that came in time may be read behind this input. Only a tick, before which all
     /// that came is read, finds that nobody answered.
     mutating func tell(_ input: ArbiterInput, at arrival: Timestamp) {
-        if let deadline = self.outlook.nextArrivalDeadline, deadline <= arrival, self.arbiter.isReplyDue(by: arrival) {
+        if let deadline = self.outlook.nextArrivalDeadline, deadline <= arrival, !self.outlook.isPatient,
+            self.arbiter.isReplyDue(by: arrival)
+        {
             // The wait begins before anything has fallen due.
-            self.give(.patience(until: arrival + TimeSpan(microseconds: 1)), at: self.outlook.arrivalTime)
+            self.give(.patience(true), at: self.outlook.arrivalTime)
         }
         self.give(input, at: arrival)
     }
@@ -343,8 +345,7 @@ struct Hearing {
     /// Runs the deadlines that have come although no sample did.
     mutating func tick(at arrival: Timestamp) {
         if let deadline = self.outlook.nextArrivalDeadline, deadline <= arrival {
-            // It says nothing of motion: before the first of it there is no time up to which that has passed.
-            self.give(.hits([]), at: arrival)
+            self.give(.patience(false), at: arrival)
         }
         for stream in self.sensing.indices {
             self.sensing.tick(stream, at: arrival)

@@ -65,8 +65,8 @@ package struct Scenario: Equatable, Sendable {
         case motion(TimeSpan)
         /// In a recording: sample time goes on from here, which is earlier.
         case rewind(TimeSpan)
-        /// In a recording: nobody who is to answer is silent before then.
-        case patience(until: TimeSpan)
+        /// In a recording: nobody counts as silent from now on, or whoever has not answered does.
+        case patience(Bool)
         /// In a recording: when a detector's condition was last true; `nil`: never.
         case lastTrue(AppID, String, TimeSpan?)
         /// Nothing happens, but time passes until here.

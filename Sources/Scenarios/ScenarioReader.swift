@@ -284,7 +284,7 @@ private struct LineReader {
         case "policy": return .policy(try self.policyFile())
         case "motion" where self.isRecording: return .motion(try self.sampleTime(try self.next("a sample time")))
         case "rewind" where self.isRecording: return .rewind(try self.sampleTime(try self.next("a sample time")))
-        case "patience" where self.isRecording: return .patience(until: try self.sampleTime(try self.next("a time")))
+        case "patience" where self.isRecording: return .patience(try self.choice("word", "begin", "end"))
         case "true" where self.isRecording:
             let id = try self.app()
             return .lastTrue(id, try self.name("a detector"), try self.timeOrNever())

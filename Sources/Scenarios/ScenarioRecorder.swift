@@ -102,13 +102,14 @@ package struct ScenarioRecorder: Sendable {
         }
         switch event {
         case .hit(_, _, _, let lasting, let sample, _, _): return fits(lasting) && fits(sample)
-        case .motion(let time), .rewind(let time), .patience(let time): return fits(time)
+        case .motion(let time), .rewind(let time): return fits(time)
         case .lastTrue(_, _, let time): return fits(time)
         case .detector(_, let facts): return fits(facts.rest) && facts.rest >= .zero
         case .assertion(_, .begin(_, let warning, _)): return fits(warning) && warning >= .zero
         case .app, .back, .away, .removeDetector, .available, .state, .foreground, .frozen, .playing, .activity,
             .assertion(_, .end),
-            .assertion(_, .renew), .task, .locked, .sleep, .power, .clock, .answer, .launched, .leave, .policy, .end:
+            .assertion(_, .renew), .task, .locked, .sleep, .power, .clock, .answer, .launched, .leave, .policy,
+            .patience, .end:
             return true
         case .launch(_, _, _, let lasting, _): return fits(lasting) && lasting >= .zero
         }
@@ -169,7 +170,7 @@ package struct ScenarioRecorder: Sendable {
         case .hits(let hits): return self.events(of: hits, at: arrival)
         case .motion(let time): return [.motion(time - self.origin)]
         case .rewind(let time): return [.rewind(time - self.origin)]
-        case .patience(let time): return [.patience(until: time - self.origin)]
+        case .patience(let begins): return [.patience(begins)]
         case .answer(let app, let epoch, let answer):
             guard let owner = self.apps[app] else { return [] }
             return [.answer(owner.id, answer, epoch: epoch &- self.epoch)]

@@ -191,7 +191,7 @@ package struct ScenarioRunner {
         case .policy: self.swap(Self.files(input))
         case .motion(let time): self.tell(.motion(Timestamp.zero + time))
         case .rewind(let time): self.tell(.rewind(Timestamp.zero + time))
-        case .patience(let time): self.tell(.patience(until: Timestamp.zero + time))
+        case .patience(let begins): self.tell(.patience(begins))
         case .lastTrue(let id, let name, let time):
             guard let detector = self.detector(id, name) else { return }
             self.lastTrue[detector] = time.map { Timestamp.zero + $0 }

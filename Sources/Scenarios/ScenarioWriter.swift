@@ -93,7 +93,7 @@ extension Scenario.Event: CustomStringConvertible {
             return "policy \(Scenario.word(file.name))" + (file.isUser ? " user" : file.isOutside ? " outside" : "")
         case .motion(let time): return "motion \(Scenario.text(time))"
         case .rewind(let time): return "rewind \(Scenario.text(time))"
-        case .patience(let time): return "patience \(Scenario.text(time))"
+        case .patience(let begins): return "patience \(begins ? "begin" : "end")"
         case .lastTrue(let id, let name, let time):
             return "true \(id) \(Scenario.word(name)) \(time.map { Scenario.text($0) } ?? "never")"
         case .end: return "end"

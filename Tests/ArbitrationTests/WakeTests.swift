@@ -595,11 +595,11 @@ import Testing
                 .dead, Policy(rules: [rule("wake", group: nil, terms: terms(.wake))], everyApp: settings))
             lab.hit(["a"], at: 0)
             #expect(lab.takeLaunches() == ["start A shake"])
-            lab.take(.patience(until: ms(9_000)))
-            lab.pass(to: 8_999)
+            lab.take(.patience(true))
+            lab.pass(to: 9_000)
             #expect(lab.takeLaunches() == [])
             if isThere { lab.take(.launched(AppID("A"), self.launch(lab, "A"), .done)) }
-            lab.pass(to: 9_000)
+            lab.take(.patience(false))
             #expect(
                 lab.takeLaunches() == (isThere ? ["done A shake"] : ["silent A again 10000", "gave up A shake silent"]))
         }

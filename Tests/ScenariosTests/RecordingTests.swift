@@ -67,7 +67,7 @@ import Randomness
             case 24:
                 self.motion = self.motion - .milliseconds(Int64(self.pick(900)))
                 if self.pick(4) == 0 { self.tell(.rewind(self.motion)) }
-                self.tell(.patience(until: self.now + .milliseconds(Int64(self.pick(900)))))
+                self.tell(.patience(self.flip()))
             case 0...1: self.comeOrGo()
             case 2...4: self.addOrRemoveDetector()
             case 5...12: self.hit()

@@ -39,13 +39,6 @@ struct Chains: Sendable {
         if let index = self.index(of: epoch) { self.chains[index].wait(until: answerBy) }
     }
 
-    /// Whoever has an event may answer until then, at least.
-    mutating func wait(until time: Timestamp) {
-        for index in self.chains.indices where self.chains[index].answerBy < time {
-            self.chains[index].wait(until: time)
-        }
-    }
-
     /// It is the next one's turn.
     mutating func advance(_ epoch: UInt64) {
         if let index = self.index(of: epoch) { self.chains[index].advance() }

@@ -441,9 +441,6 @@ struct Contests: Sendable {
         self.chains.remove(epoch)
     }
 
-    /// Nobody who has an event is silent before then.
-    mutating func wait(until time: Timestamp) { self.chains.wait(until: time) }
-
     /// Takes the event on from whoever has not answered in time.
     mutating func passSilent(_ apps: Apps, into actions: inout [ArbiterAction]) {
         if let next = self.chains.next { self.pass(next.epoch, .silent, apps, into: &actions) }

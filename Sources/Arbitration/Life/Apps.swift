@@ -334,9 +334,6 @@ struct Apps: Sendable {
     /// Takes in that something is due to an app that it is to be launched for.
     mutating func wish(_ request: LaunchRequest) { self.launches.add(request) }
 
-    /// Gives apps that are being launched time to answer until then, at least. Returns the launches that have more now.
-    mutating func wait(until time: Timestamp) -> [Launch] { self.launches.wait(until: time) }
-
     /// Takes in word on a launch.
     mutating func finish(
         _ app: AppID, _ number: UInt64, _ result: LaunchResult, at arrival: Timestamp
@@ -347,9 +344,10 @@ struct Apps: Sendable {
     }
 
     /// Launches whoever may be, and ends what did not come in time.
-    mutating func runLaunches(at arrival: Timestamp, _ policy: Policy) -> [LaunchEffect] {
+    mutating func runLaunches(at arrival: Timestamp, _ policy: Policy, isPatient: Bool) -> [LaunchEffect] {
         var effects: [LaunchEffect] = []
-        self.launches.run(to: arrival, timeout: { policy.settings(for: $0).wakeTimeout }, &effects)
+        self.launches.run(
+            to: arrival, timeout: { policy.settings(for: $0).wakeTimeout }, isPatient: isPatient, &effects)
         return effects
     }
 

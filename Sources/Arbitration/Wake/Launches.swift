@@ -26,7 +26,6 @@ package struct Launches: Sendable {
     private struct Flight: Sendable {
         var launch: Launch
         var wish: Wish
-        let begun: Timestamp
         var answerBy: Timestamp
         /// It counts among the cold starts until the app is up.
         var isStarting: Bool
@@ -204,7 +203,7 @@ package struct Launches: Sendable {
         // That is as old as what has happened.
         case .motion, .push: break
         // That is how long it waits for others, and it has waited for none.
-        case .task: wish.request.ends = wish.request.ends + (again - flight.begun)
+        case .task: wish.request.ends = wish.request.ends + (again - (flight.answerBy - launch.timeout))
         }
         self.add(wish)
     }
@@ -234,23 +233,23 @@ package struct Launches: Sendable {
 
     // MARK: Time
 
-    /// Gives apps that are being launched time to answer until then, at least. Returns the launches that have more now.
-    mutating func wait(until time: Timestamp) -> [Launch] {
-        let short = self.entries.values.compactMap(\.flight).filter { $0.answerBy < time }.map(\.launch)
-        for launch in short { self.entries[launch.app]?.flight?.answerBy = time }
-        if !short.isEmpty { self.isUnsettled = true }
-        return short.sorted { $0.number < $1.number }
-    }
-
     /// Whether there is anything to be done now.
-    func isDue(by now: Timestamp) -> Bool { self.isUnsettled || self.nextDeadline.map { $0 <= now } ?? false }
+    ///
+    /// - Parameter isPatient: Whoever has not answered in time is waited for, and all that goes by time alone with it.
+    func isDue(by now: Timestamp, isPatient: Bool = false) -> Bool {
+        self.isUnsettled || !isPatient && self.nextDeadline.map { $0 <= now } ?? false
+    }
 
     /// Does what is due now: ends what did not come in time, gives up what is too old, and launches whoever may be.
     ///
-    /// - Parameter timeout: How long an app may take.
-    package mutating func run(to now: Timestamp, timeout: (AppID) -> TimeSpan, _ effects: inout [LaunchEffect]) {
-        guard self.isDue(by: now) else { return }
-        let late = self.entries.values.compactMap(\.flight).filter { $0.answerBy <= now }
+    /// - Parameters:
+    ///   - timeout: How long an app may take.
+    ///   - isPatient: Whoever has not answered in time is waited for.
+    package mutating func run(
+        to now: Timestamp, timeout: (AppID) -> TimeSpan, isPatient: Bool = false, _ effects: inout [LaunchEffect]
+    ) {
+        guard self.isDue(by: now, isPatient: isPatient) else { return }
+        let late = isPatient ? [] : self.entries.values.compactMap(\.flight).filter { $0.answerBy <= now }
         for flight in late.sorted(by: { ($0.answerBy, $0.launch.number) < ($1.answerBy, $1.launch.number) }) {
             self.finish(flight.launch.app, flight.launch.number, .failed(.silent), at: now, &effects)
         }
@@ -290,7 +289,7 @@ package struct Launches: Sendable {
                 user: wish.request.user)
             self.entries[app]?.wishes.removeAll { $0.order == wish.order }
             self.entries[app]?.flight = Flight(
-                launch: launch, wish: wish, begun: now, answerBy: now + launch.timeout, isStarting: isCold)
+                launch: launch, wish: wish, answerBy: now + launch.timeout, isStarting: isCold)
             effects.append(.begin(launch))
         }
     }
