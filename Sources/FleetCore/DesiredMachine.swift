@@ -67,10 +67,10 @@ package struct DesiredMachine: Sendable {
         case reloading(DesiredState, DesiredScope, until: Timestamp)
         case trial(Trial)
         case keeping(Trial)
-        /// The broker reads again what was before.
-        case returning(until: Timestamp)
-        /// What was before could not be put back: again then.
-        case stuck(DesiredMemory.Attempt, until: Timestamp)
+        /// The broker reads again what was before, or has.
+        case returning(until: Timestamp, isBack: Bool)
+        /// What was before could not be put back, or only what came of it not be written down: again then.
+        case stuck(DesiredMemory.Attempt, until: Timestamp, isBack: Bool)
     }
 
     private struct Trial: Equatable, Sendable {
@@ -352,7 +352,8 @@ package struct DesiredMachine: Sendable {
             // What the broker says of what it had before changes nothing.
             let note = problem.map { [Effect.say("the broker does not take back what it had: \($0)")] } ?? []
             return note + self.clear(at: now)
-        case .idle, .staging, .trial, .keeping, .stuck: return []
+        case .stuck: return self.wentBack()
+        case .idle, .staging, .trial, .keeping: return []
         }
     }
 
@@ -409,8 +410,17 @@ package struct DesiredMachine: Sendable {
             return self.goBack(self.interrupted(attempt, state, scope), at: now)
         case .returning:
             return [.say("the broker does not take back what it had: \(problem)")] + self.clear(at: now)
-        case .idle, .staging, .trial, .keeping, .stuck: return []
+        case .stuck: return self.wentBack()
+        case .idle, .staging, .trial, .keeping: return []
         }
+    }
+
+    /// The broker was told to read what was before, so that this was put back: all that is left is to write down what came of it.
+    private mutating func wentBack() -> [Effect] {
+        if case .stuck(let attempt, let until, _) = self.stage {
+            self.stage = .stuck(attempt, until: until, isBack: true)
+        }
+        return []
     }
 
     private mutating func takeBack(
@@ -425,7 +435,7 @@ package struct DesiredMachine: Sendable {
         self.memory.inForce = back
         self.leftOut = nil
         self.memory.last = attempt
-        self.stage = .returning(until: until)
+        self.stage = .returning(until: until, isBack: false)
         // The way back comes first, all of it: where the disk takes nothing any more, the broker is to go it all the same.
         return [.switchTo(back.version), .follow(back), self.reload(), .wake(until), .note(attempt)]
             + self.tell(attempt)
@@ -448,8 +458,11 @@ package struct DesiredMachine: Sendable {
         case .idle: return [.say("\(problem)")]
         case .returning, .trial, .stuck:
             guard let last = self.memory.last else { return [.say("\(problem)")] }
-            self.stage = .stuck(last, until: now + Self.retry)
-            return [.say("what was before cannot be put back: \(problem)"), .wake(now + Self.retry)]
+            var isBack = false
+            if case .returning(_, true) = self.stage { isBack = true }
+            self.stage = .stuck(last, until: now + Self.retry, isBack: isBack)
+            let what = isBack ? "" : "what was before cannot be put back, or "
+            return [.say("\(what)what came of it cannot be written down: \(problem)"), .wake(now + Self.retry)]
         }
     }
 
@@ -470,12 +483,16 @@ package struct DesiredMachine: Sendable {
             trial.isAsked = true
             self.stage = .trial(trial)
             return effects
-        case .returning(let until):
+        case .returning(let until, let isBack):
             guard now >= until else { return [.wake(until)] }
+            guard !isBack else { return self.clear(at: now) }
             return [.say("the broker does not answer; it reads what was before when it begins")] + self.clear(at: now)
-        case .stuck(let attempt, let until):
+        case .stuck(let attempt, let until, let isBack):
             guard now >= until else { return [.wake(until)] }
-            return self.goBack(attempt, at: now)
+            guard isBack else { return self.goBack(attempt, at: now) }
+            // A disk that stays full has the broker read nothing anew.
+            self.stage = .returning(until: now, isBack: true)
+            return [.note(attempt)] + self.tell(attempt) + [.wake(now)]
         }
     }
 

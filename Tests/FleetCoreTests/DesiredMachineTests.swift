@@ -370,6 +370,26 @@ private final class Bench {
         #expect(later.step(.reloaded(later.reload, nil)) == [.clear] && later.machine.isIdle)
     }
 
+    /// What was before is in force, and the disk has only no room for what came of it: the broker reads nothing anew for that.
+    @Test func aFullDiskHasTheBrokerGoBackOnce() {
+        let problem = DesiredProblem("the disk is full")
+        let bench = Bench()
+        _ = bench.step(.offered(Bench.scope, Bench.state(1), isNew: true))
+        _ = bench.step(.staged(nil))
+        let back = bench.step(.reloaded(bench.reload, DesiredProblem("no")))
+        #expect(back.contains(.switchTo(0)) && back.contains(.reload(bench.reload)))
+        _ = bench.step(.failed(problem))
+        #expect(bench.step(.reloaded(bench.reload, nil)) == [])
+        let note = DesiredMachine.Effect.note(bench.attempt(.refused, 1, "no"))
+        for _ in 0..<3 {
+            let again = bench.step(.time, after: .seconds(5))
+            #expect(again == [note, .report(bench.report(.refused, 1, inForce: 0, "no")), .wake(bench.now)])
+            #expect(bench.step(.failed(problem)) == [.wake(bench.now + .seconds(5))])
+        }
+        #expect(bench.step(.time, after: .seconds(5)).first == note)
+        #expect(bench.step(.time) == [.clear] && bench.machine.isIdle)
+    }
+
     @Test func ofManyMessagesTheLastCountsAndNotEachIsLookedAt() {
         let bench = Bench()
         var staged = 0
