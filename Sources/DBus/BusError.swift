@@ -67,8 +67,11 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
             }
     }
 
-    /// True when nobody refused what was asked for: there was no answer, or no room. It may be asked for again later.
-    package var isForTheMoment: Bool { self.isBusMissing || self.isOverLimit }
+    /// True when nobody refused what was asked for: there was no answer or no room, or something failed, as where the bus does not say
+    /// who asks. It may be asked for again later.
+    package var isForTheMoment: Bool {
+        self.isBusMissing || self.isOverLimit || self.name == "org.freedesktop.DBus.Error.Failed"
+    }
 }
 
 /// Runs `body` with a libdbus error to fill in, and throws what it filled in.

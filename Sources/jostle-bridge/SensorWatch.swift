@@ -66,7 +66,7 @@ final class SensorWatch {
                 for row in rows { self.take(row.fields.1) }
             } catch {
                 // What did not answer did not refuse.
-                guard !error.isFinal else { return }
+                guard error.isForTheMoment else { return }
                 self.loop.set(&self.retry, after: Self.pause) { [unowned self] in self.ask() }
             }
         }

@@ -50,13 +50,13 @@ final class Reporter<Report: WholeReport> {
             self.patience = RetryPatience()
             self.queue.answered(call)
         } catch {
-            self.queue.answered(call, isHeard: error.isFinal)
+            self.queue.answered(call, isHeard: !error.isForTheMoment)
             if self.refusal != error.name {
                 self.log.warning("the broker does not take what \(self.source) sees: \(error)")
             }
             self.refusal = error.name
             // One that said nothing took its time already. What is new waits for no pause.
-            if !error.isFinal, !error.isUnanswered { return self.sendLater() }
+            if error.isForTheMoment, !error.isUnanswered { return self.sendLater() }
         }
         self.send()
     }

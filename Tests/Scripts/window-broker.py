@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Takes what a broker is told of windows, players and frozen apps, in its place: window-broker.py ADDRESS [refuse | busy | APP=PID...].
+"""Takes what a broker is told of windows, players and frozen apps, in its place:
+window-broker.py ADDRESS [refuse | busy | failing] [APP=PID...].
 
 Prints a line for each call: the time of CLOCK_MONOTONIC in µs, the source, and "forget" or the apps in front, those seen and those
 hidden, as `front|visible|hidden`; or which play or are frozen, after "playing" or "frozen". An app whose id is empty is `?`. "refuse"
-lets nobody say anything, and "busy" has no room for the first of each call. Each APP is listed as one that this process registered,
-until SIGUSR1: then none is, and whoever watches is told only that it missed something.
+lets nobody say anything, "busy" has no room for the first of each call, and "failing" fails then. Each APP is listed as one that this
+process registered, until SIGUSR1: then none is, and whoever watches is told only that it missed something.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from dbus_fast import Message, MessageType, Variant
 from dbus_fast.aio import MessageBus
 
 KNOWN = {"state": "s", "window": "s", "pid": "u"}
+FIRST = {"busy": "org.freedesktop.DBus.Error.LimitsExceeded", "failing": "org.freedesktop.DBus.Error.Failed"}
 
 
 def text(rows):
@@ -33,8 +35,9 @@ def text(rows):
 
 async def main():
     bus = await MessageBus(bus_address=sys.argv[1]).connect()
-    refuses, is_busy = sys.argv[2:] == ["refuse"], sys.argv[2:] == ["busy"]
-    apps = [] if refuses or is_busy else [app.split("=") for app in sys.argv[2:]]
+    apps = [app.split("=") for app in sys.argv[2:] if "=" in app]
+    refuses = "refuse" in sys.argv[2:]
+    first = next((error for fault, error in FIRST.items() if fault in sys.argv[2:]), None)
     heard = set()
     rows = [
         [f"/org/jostle/Broker1/apps/{number}",
@@ -56,9 +59,9 @@ async def main():
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
         if refuses:
             return Message.new_error(message, "org.freedesktop.DBus.Error.AccessDenied", "not you")
-        if is_busy and message.member not in heard:
+        if first and message.member not in heard:
             heard.add(message.member)
-            return Message.new_error(message, "org.freedesktop.DBus.Error.LimitsExceeded", "not now")
+            return Message.new_error(message, first, "not now")
         if (message.member, message.signature) == ("SetWindows", "a(sa{sv})a{sv}"):
             print(now, message.body[1]["source"].value, text(message.body[0]), flush=True)
         elif (message.member, message.signature) == ("ForgetWindows", "a{sv}"):

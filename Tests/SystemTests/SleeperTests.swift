@@ -51,6 +51,17 @@ extension Senses {
             _ = try player.terminate()
         }
 
+        /// What fails for the moment, as where the bus does not say who asks, is no refusal.
+        @Test(arguments: ["busy", "failing"])
+        func aBrokerThatFailedIsAskedAgainWhichAppsThereAre(_ fault: String) throws {
+            let scene = try DesktopScene(broker: false)
+            let player = try scene.startPlayer("one", entry: Self.beta, "Playing")
+            try scene.startBroker(fault, "\(Self.alpha)=\(player.pid)")
+            try scene.startFocus("lomiri", [:])
+            try scene.until("playing \(Self.alpha)")
+            _ = try player.terminate()
+        }
+
         /// The broker hangs when jostle-focus comes, for longer than an answer is waited for.
         @Test func aBrokerThatDidNotSayWhichAppsThereAreIsAskedAgain() throws {
             let scene = try DesktopScene(broker: false)
