@@ -105,6 +105,8 @@ final class JournalLink {
             guard self.isOpen, !self.isReplaced else { return self.open() }
             self.watchDirectory()
             self.lookWhetherChanged()
+            // What was written before there was a watch may be committed after this look, and none would tell.
+            if self.watch != nil { self.beginEcho() }
             self.comeBack()
         }
     }
