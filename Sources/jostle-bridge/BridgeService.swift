@@ -165,6 +165,8 @@ final class BridgeService {
 
     func stop() {
         if self.server.isConnected {
+            // One that waits for its turn is not sent any more.
+            self.memory.marked = nil
             if let mark = self.nextMark() { self.publish(mark) }
             self.publish(self.presence(isOnline: false))
         }
