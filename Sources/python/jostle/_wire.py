@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import select
 from collections.abc import Callable, Iterable
@@ -266,13 +267,13 @@ class Wire:
             return
         loop, room = asyncio.get_running_loop(), asyncio.Event()
         # dbus-fast watches the descriptor itself: of each only one may be watched.
-        twin = os.dup(descriptor)
+        twin = keep_from_children(io.FileIO(os.dup(descriptor)))
         loop.add_writer(twin, room.set)
         try:
             await room.wait()
         finally:
             loop.remove_writer(twin)
-            os.close(twin)
+            twin.close()
 
     # What we send.
 
