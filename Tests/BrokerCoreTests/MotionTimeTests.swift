@@ -227,6 +227,6 @@ import Testing
         #expect(state == .suspended)
         for step in bench.core.takeSteps() { recording.add(step) }
         let text = recording.take().inputs
-        #expect(recording.failure == nil && text.contains("\n5000ms end\n"), "\(text)")
+        #expect(recording.failure == nil && text.contains("\n5000ms patience end\n"), "\(text)")
     }
 }

@@ -34,6 +34,21 @@ struct TaskWatch {
 
     /// What was begun, by revision: how often by then.
     private var begun: [UInt64: UInt32] = [:]
+    /// What was under way when the last broker ended: it waits again, and may have to wait until another time.
+    private var left: Set<Start> = []
+
+    /// A task that was begun so often.
+    private struct Start: Hashable {
+        let name: Name
+        let revision: UInt64
+        let attempt: UInt32
+
+        init(_ record: TaskRecord) {
+            self.name = Name(owner: record.owner, identifier: record.request.identifier)
+            self.revision = record.revision
+            self.attempt = record.attempt
+        }
+    }
 
     // Of all lives.
     /// What is wrong, first of all.
@@ -48,6 +63,7 @@ struct TaskWatch {
         self.terminated = []
         self.submitted = []
         self.begun = [:]
+        self.left = []
     }
 
     // MARK: What happens
@@ -61,7 +77,9 @@ struct TaskWatch {
         let name = record.request.identifier
         if record.attempt > AppTasks.mostAttempts { self.find("\(name): begun \(record.attempt) times") }
         // One that was to be begun, and was not, is known.
-        guard record.attempt > 0, self.begun.updateValue(record.attempt, forKey: record.revision) == nil else { return }
+        guard record.attempt > 0, !self.left.contains(Start(record)),
+            self.begun.updateValue(record.attempt, forKey: record.revision) == nil
+        else { return }
         if let run = self.runs[record.owner] { self.find("\(name): begun while \(run.run.identifier) runs") }
         if self.terminated.contains(record.owner) { self.find("\(name): begun for who was ended") }
         if isForced { return }
@@ -159,6 +177,11 @@ struct TaskWatch {
         var description: String {
             "\(self.name.owner.app) \(self.name.owner.user) \(self.name.identifier) \(self.attempt)"
         }
+    }
+
+    /// What was on the disk is about to be taken in.
+    mutating func finds(_ records: [TaskRecord]) {
+        self.left = Set(records.lazy.filter { $0.attempt > 0 }.map(Start.init))
     }
 
     /// What was on the disk was taken in.

@@ -155,6 +155,7 @@ extension World {
     }
 
     mutating func restoreTasks(_ records: [TaskRecord], _ terminated: [TaskOwner]) {
+        self.tasks.finds(records)
         self.task(.restored(records, terminated: terminated))
         if let tasks = self.process?.core.work.tasks { self.tasks.restored(records, terminated, tasks) }
     }
