@@ -128,18 +128,23 @@ final class ReaderClaim {
         guard self.request.decimation == .last, second > first + 1,
             let rate = self.history.rate(from: first, to: second)
         else { return nil }
+        if rate <= self.request.pace.rate {
+            return self.isTooMuch(from: first, to: second - 1, rate)
+                ? nil : "sample \(first + 1) of \(rate) Hz is left out"
+        }
         let begin = self.history.time(of: first) ?? 0
         let end = self.history.time(of: second - 1) ?? 0
-        if rate <= self.request.pace.rate {
-            // Of a device that gives more than it says.
-            let isTooMuch = self.user != nil && Double(end - begin) < 800_000 / rate
-            return isTooMuch ? nil : "sample \(first + 1) of \(rate) Hz is left out"
-        }
         // One in between was due then; of those that all may see, the one before which the next could not be.
         let isShared = self.user != nil && self.request.pace.rate <= SensorLimits.rateForAll
         let pause = isShared ? 1_000_000 / min(rate, SensorLimits.rateForAll) : 0
         return Double(end - begin) > 1_000_000 / self.request.pace.rate + pause + 2
             ? "sample \(second - 1) is left out, which is due \(end - begin) us after the one before" : nil
+    }
+
+    /// Whether a device gives more from one sample to another than it says, so that not all of it is for who is bounded.
+    private func isTooMuch(from first: Int, to last: Int, _ rate: Double) -> Bool {
+        let (begin, end) = (self.history.time(of: first) ?? 0, self.history.time(of: last) ?? 0)
+        return self.user != nil && Double(end - begin) < 800_000 / rate
     }
 
     /// What is wrong when all was read that there is.
@@ -148,6 +153,7 @@ final class ReaderClaim {
             let rate = self.history.rate(from: self.begin, to: self.history.next - 1), rate <= self.request.pace.rate
         else { return nil }
         let newest = Double(self.history.next - 1)
+        if let last, self.isTooMuch(from: Int(last.sample), to: self.history.next - 1, rate) { return nil }
         return self.last?.sample == newest
             ? nil : "\(self.last.map { "\($0.sample)" } ?? "nothing") is the last of it, and \(newest) of the sensor"
     }
