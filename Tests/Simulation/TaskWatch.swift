@@ -34,20 +34,16 @@ struct TaskWatch {
 
     /// What was begun, by revision: how often by then.
     private var begun: [UInt64: UInt32] = [:]
-    /// What was under way when the last broker ended: it waits again, and may have to wait until another time.
-    private var left: Set<Start> = []
+    /// What was under way when the last broker ended, until it is submitted anew: it waits again, and may have to wait until another
+    /// time.
+    private var left: [Name: Start] = [:]
 
     /// A task that was begun so often.
-    private struct Start: Hashable {
-        let name: Name
+    private struct Start: Equatable {
         let revision: UInt64
         let attempt: UInt32
 
-        init(_ record: TaskRecord) {
-            self.name = Name(owner: record.owner, identifier: record.request.identifier)
-            self.revision = record.revision
-            self.attempt = record.attempt
-        }
+        init(_ record: TaskRecord) { (self.revision, self.attempt) = (record.revision, record.attempt) }
     }
 
     // Of all lives.
@@ -63,7 +59,7 @@ struct TaskWatch {
         self.terminated = []
         self.submitted = []
         self.begun = [:]
-        self.left = []
+        self.left = [:]
     }
 
     // MARK: What happens
@@ -75,9 +71,10 @@ struct TaskWatch {
     /// - Parameter isForced: Somebody wanted it run whatever it waits for.
     mutating func keeps(_ record: TaskRecord, isForced: Bool, _ met: WordSet<TaskNeed>, wall: Timestamp) {
         let name = record.request.identifier
+        let isLeft = self.left[Name(owner: record.owner, identifier: name)] == Start(record)
         if record.attempt > AppTasks.mostAttempts { self.find("\(name): begun \(record.attempt) times") }
         // One that was to be begun, and was not, is known.
-        guard record.attempt > 0, !self.left.contains(Start(record)),
+        guard record.attempt > 0, !isLeft,
             self.begun.updateValue(record.attempt, forKey: record.revision) == nil
         else { return }
         if let run = self.runs[record.owner] { self.find("\(name): begun while \(run.run.identifier) runs") }
@@ -181,7 +178,10 @@ struct TaskWatch {
 
     /// What was on the disk is about to be taken in.
     mutating func finds(_ records: [TaskRecord]) {
-        self.left = Set(records.lazy.filter { $0.attempt > 0 }.map(Start.init))
+        for record in records where record.attempt > 0 {
+            let name = Name(owner: record.owner, identifier: record.request.identifier)
+            if !self.submitted.contains(name) { self.left[name] = Start(record) }
+        }
     }
 
     /// What was on the disk was taken in.
@@ -202,7 +202,9 @@ struct TaskWatch {
 
     mutating func submits(_ identifier: String, _ owner: TaskOwner) {
         self.counts.submitted += 1
-        self.submitted.insert(Name(owner: owner, identifier: identifier))
+        let name = Name(owner: owner, identifier: identifier)
+        self.submitted.insert(name)
+        self.left[name] = nil
     }
 
     /// Nothing waits for anything any more.
