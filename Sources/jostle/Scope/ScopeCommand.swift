@@ -81,8 +81,8 @@ struct ScopeCommand {
         reader.onSamples = { _, first, times, values in
             let news = session.take(first: first, times: times, values: values)
             if let length = self.length, session.elapsed >= length { isDone = true }
-            let isHeard = lines?.tell(news, &session) ?? screen?.draw(self.lines(session.picture)) ?? true
-            if !isHeard { isDone = true }
+            if lines?.tell(news, &session) == false { isDone = true }
+            screen?.redraw()
         }
         let lose = { (what: String) in
             failure = CommandFailure(.noService, "\(what) went away")
@@ -92,14 +92,14 @@ struct ScopeCommand {
         reader.onLoss = { lose(service.title) }
         stopOnSignals(self.loop) { isDone = true }
         screen?.onKey = { if $0 == .character("q") { isDone = true } }
-        screen?.onLoss = { [weak screen] in screen?.draw(self.lines(session.picture)) }
+        screen?.onEnd = { isDone = true }
+        screen?.picture = { self.lines(session.picture) }
         screen?.open()
         defer { screen?.close() }
         if lines != nil { self.terminal.print(lines?.opening(session.picture) ?? "") }
         // The eye sees no more than some ten pictures a second.
         _ = try service.call(
             object, InterfaceName.sensor, "Claim", SensorPace(rate: rate, batchLatency: Self.frame).options)
-        screen?.draw(self.lines(session.picture))
         try self.loop.wait { isDone }
         if let failure { throw failure }
     }

@@ -14,10 +14,14 @@ final class TerminalScreen {
     /// How the terminal handled keys before.
     private var earlier: termios?
     private var isOpen = false
+    /// Whether a picture is about to be drawn.
+    private var isStale = false
+    /// What is to be seen: lines, each in its place.
+    var picture: () -> [String] = { [] }
     /// A key was pressed.
     var onKey: (KeyStroke) -> Void = { _ in }
-    /// The terminal has another size, or is ours again: what was drawn is gone.
-    var onLoss: () -> Void = {}
+    /// Nobody looks any more.
+    var onEnd: () -> Void = {}
 
     /// A terminal sends the rest of a key at once; a person does not type so fast.
     private static let patience: Int64 = 50_000
@@ -31,8 +35,9 @@ final class TerminalScreen {
 
     func open() {
         self.enter()
+        self.redraw()
         do throws(SystemError) {
-            try self.loop.onSignals([SIGWINCH]) { [weak self] _ in self?.onLoss() }
+            try self.loop.onSignals([SIGWINCH]) { [weak self] _ in self?.redraw() }
             try self.loop.onSignals([SIGTSTP]) { [weak self] _ in self?.suspend() }
             if isatty(STDIN_FILENO) == 1 {
                 self.watch = try self.loop.watch(STDIN_FILENO, for: .read) { [weak self] _ in self?.read() }
@@ -49,15 +54,21 @@ final class TerminalScreen {
         self.leave()
     }
 
-    /// Draws lines over what was there, each in its place.
+    /// Says that there is another picture, or that the terminal has lost the one it had.
     ///
-    /// - Returns: false when nobody looks any more.
-    @discardableResult
-    func draw(_ lines: [String]) -> Bool {
-        guard self.isOpen else { return true }
-        let text =
-            "\u{1B}[H" + lines.map { "\(self.terminal.shown($0))\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J"
-        return self.terminal.output.write(text)
+    /// It is drawn once everything has been read that came until then: a terminal that is slower than the news misses
+    /// pictures, and nobody's key or signal waits for those that nobody would see.
+    func redraw() {
+        guard self.isOpen, !self.isStale else { return }
+        self.isStale = true
+        self.loop.defer { [weak self] in self?.draw() }
+    }
+
+    private func draw() {
+        self.isStale = false
+        guard self.isOpen else { return }
+        let lines = self.picture().map { "\(self.terminal.shown($0))\u{1B}[K" }
+        if !self.terminal.output.write("\u{1B}[H" + lines.joined(separator: "\r\n") + "\u{1B}[J") { self.onEnd() }
     }
 
     /// Lines that are too long end at the edge, and do not push others down.
@@ -82,7 +93,7 @@ final class TerminalScreen {
         raise(SIGSTOP)
         guard wasOpen else { return }
         self.enter()
-        self.onLoss()
+        self.redraw()
     }
 
     // MARK: The keys

@@ -49,10 +49,6 @@ struct TopCommand {
         var failure: CommandFailure?
         var isDone = false
         var last: TopSnapshot?
-        func draw() {
-            view.size = Terminal.size
-            if screen?.draw(view.lines(self.terminal)) == false { isDone = true }
-        }
         let feed = TopFeed(service) { result in
             switch result {
             case .failure(let error):
@@ -68,30 +64,33 @@ struct TopCommand {
                 guard screen == nil, let earlier = last else { break }
                 if !self.tell(TopTable(snapshot, since: earlier), view.rows) || self.isOnce { isDone = true }
             }
-            draw()
+            screen?.redraw()
         }
         service.connection.onLost = {
             failure = CommandFailure(.noService, "the bus went away")
             isDone = true
         }
-        screen?.onLoss = draw
-        screen?.onKey = { key in
+        screen?.onEnd = { isDone = true }
+        screen?.picture = {
+            view.size = Terminal.size
+            return view.lines(self.terminal)
+        }
+        screen?.onKey = { [weak screen] key in
             switch view.press(key) {
             case .quit: isDone = true
             case .explain(let app):
                 feed.explain(app) { lines in
                     view.explain(app, lines)
-                    draw()
+                    screen?.redraw()
                 }
             case nil: break
             }
-            draw()
+            screen?.redraw()
         }
         stopOnSignals(self.loop) { isDone = true }
         if let length { self.loop.once(after: length.microseconds) { isDone = true } }
         screen?.open()
         defer { screen?.close() }
-        draw()
         self.tick(feed, at: Clock.monotonic.now())
         try self.loop.wait { isDone }
         if let failure { throw failure }
