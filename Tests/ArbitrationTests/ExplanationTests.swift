@@ -121,6 +121,25 @@ import Testing
         #expect(told == ["Gentle -", "Hard x11::0 shows D in front"], "\(lab.said)")
     }
 
+    /// A hit that waits for its group's decision is told as the device was when it was judged.
+    @Test(arguments: [GroupMode.exclusive, .ordered])
+    func theDeviceIsToldAsItWasAtTheHit(_ mode: GroupMode) {
+        let configuration = group(mode) {
+            $0.commitWindow = .milliseconds(350)
+            $0.commitsEagerly = false
+        }
+        var lab = Lab(Policy(groups: [configuration], rules: [rule("unlocked") { $0.locked = false }]))
+        lab.add("A")
+        lab.add("B")
+        lab.hit(["a", "b"], at: 1_000)
+        lab.now = 1_100
+        lab.lock(true)
+        lab.pass(to: 1_400)
+        if mode == .ordered { lab.answer("A", 1, .consume) }
+        #expect(lab.verdicts.count == 2, "\(lab.said)")
+        for app in ["A", "B"] { #expect(self.text(lab, app).contains(", unlocked\n"), "\(self.text(lab, app))") }
+    }
+
     /// Who cannot run is suspended though it is in front, and the source is named; of others nothing is said.
     @Test func whoIsFrozenIsSuspendedByASource() {
         var lab = Lab(Policy(rules: [rule("all") { $0.states = WordSet([.foreground]) }]))

@@ -78,6 +78,32 @@ import Testing
         }
     }
 
+    /// A hit is judged by what was the case when it came, whatever the device is like by the time of the decision.
+    @Test func whatComesBeforeTheDecisionMakesNoDifference() throws {
+        let text = """
+            # jostle scenario 1
+            0s app org.example.A
+            0s detector org.example.A a threshold=1g rest=0s
+            1s hit org.example.A a 2g
+            1.1s locked yes
+            3s end
+            """
+        var group = GroupConfiguration(name: "g", place: Place(file: "g.conf", line: 1))
+        group.mode = .exclusive
+        group.commitWindow = .milliseconds(350)
+        group.commitsEagerly = false
+        var conditions = Conditions()
+        conditions.locked = false
+        let rule = Rule(
+            name: "unlocked", place: Place(file: "g.conf", line: 5), conditions: conditions, effect: .allow, group: "g")
+        let policy = Policy(groups: [group], rules: [rule])
+        let outcome = ScenarioRunner.run(try Scenario(parsing: text), policy: policy)
+        #expect(outcome.verdicts.map(\.reason) == [.sent])
+        let past = outcome.verdicts.map { PastVerdict($0, hit: $0.time - .zero, made: .milliseconds(1_350)) }
+        let comparison = PolicyComparison(of: past, from: nil, to: policy)
+        #expect(comparison.hits == 1 && comparison.differences.isEmpty)
+    }
+
     /// What an app is granted is the policy's to say, and so is what its activities are worth.
     @Test func grantsAreTheNewPolicys() throws {
         let text = """

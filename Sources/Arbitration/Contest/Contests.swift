@@ -277,7 +277,7 @@ struct Contests: Sendable {
     ) -> Int? {
         let held = HeldHit(
             hit: hit, order: detector.order, detector: detector.facts,
-            rule: passage.rule ?? Rulebook.defaultRule, arrival: self.arrivalTime)
+            rule: passage.rule ?? Rulebook.defaultRule, arrival: self.arrivalTime, device: self.rules.device)
         if let group = passage.group {
             return self.join(
                 group, held, detector, app, passage.limits ?? LimitsSeen(), apps, into: &actions)

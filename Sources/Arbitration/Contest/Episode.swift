@@ -8,6 +8,8 @@ struct HeldHit: Sendable {
     var detector: DetectorFacts
     var rule: Rule
     var arrival: Timestamp
+    /// As the device was when it was judged, which may be another by the time of its verdict.
+    var device: DeviceFacts
 }
 
 /// An app in an episode, with the hits that brought it there.

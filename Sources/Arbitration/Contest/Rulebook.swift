@@ -39,7 +39,7 @@ struct Rulebook: Sendable {
 
     /// What is the case around an app. Who said that it is not in front, or cannot run, is told only where nothing else was said
     /// since: what is told later must be true.
-    private func surroundings(of facts: AppFacts, _ id: AppID?) -> Surroundings {
+    private func surroundings(of facts: AppFacts, _ id: AppID?, _ device: DeviceFacts) -> Surroundings {
         var testimony: FocusTestimony?
         if facts.report != 0 {
             if facts.report == self.report {
@@ -48,7 +48,7 @@ struct Rulebook: Sendable {
                 testimony = self.frozen[id]
             }
         }
-        return Surroundings(device: self.device, testimony: testimony)
+        return Surroundings(device: device, testimony: testimony)
     }
 
     /// The index of the group that a rule names.
@@ -104,8 +104,8 @@ struct Rulebook: Sendable {
             preset: first.detector.preset, time: first.hit.time, intensity: candidate.rank.intensity,
             dimension: first.detector.dimension, threshold: first.detector.threshold, reason: reason,
             generation: generation ?? self.generation, facts: candidate.facts.ofVerdict,
-            surroundings: self.surroundings(of: candidate.facts, id), rule: first.rule, limits: candidate.limits,
-            contest: contest, rank: candidate.rank, decidedBy: decidedBy, mixing: mixing,
+            surroundings: self.surroundings(of: candidate.facts, id, first.device), rule: first.rule,
+            limits: candidate.limits, contest: contest, rank: candidate.rank, decidedBy: decidedBy, mixing: mixing,
             takenBy: takenBy)
     }
 
@@ -125,8 +125,8 @@ struct Rulebook: Sendable {
             epoch: epoch, app: detector.app, id: app.id, detector: detector.facts.name,
             preset: detector.facts.preset, time: hit.time, intensity: hit.peak, dimension: detector.facts.dimension,
             threshold: detector.facts.threshold, reason: reason, generation: self.generation,
-            facts: app.facts.ofVerdict, surroundings: self.surroundings(of: app.facts, app.id), rule: passage.rule,
-            limits: passage.limits, nearest: nearest, alongside: alongside)
+            facts: app.facts.ofVerdict, surroundings: self.surroundings(of: app.facts, app.id, self.device),
+            rule: passage.rule, limits: passage.limits, nearest: nearest, alongside: alongside)
     }
 
     /// Of the rules that would have allowed a hit, had they matched, the one that lacked least.
