@@ -37,6 +37,69 @@ import Testing
         #expect(self.text(lab, "org.example.Gentle") == gentle)
     }
 
+    /// With a gentler motion whoever stands between them has it.
+    @Test func aGentlerMotionIsTheNextOnes() {
+        let configuration = group(.exclusive) {
+            $0.select = [.specificity]
+            $0.commitWindow = .milliseconds(350)
+        }
+        var lab = Lab(Policy(groups: [configuration], rules: [rule("all")]))
+        for (app, threshold) in [("Gentle", 1.2), ("Medium", 2.3), ("Hard", 3.5)] { lab.add(app, threshold: threshold) }
+        lab.hit(["gentle", "medium", "hard"], at: 0, 4)
+        let more = "it would have got it if it asked for more than 3.5 g"
+        #expect(self.text(lab, "Medium").hasSuffix("\(more), or the motion had stayed at or below 3.5 g"))
+        #expect(self.text(lab, "Gentle").hasSuffix(more))
+        lab.hit(["gentle", "medium"], at: 5_000, 3.5)
+        lab.pass(to: 6_000)
+        #expect(lab.deliveries.map(\.id.name) == ["Hard", "Medium"])
+    }
+
+    /// Nothing but strength is said to take a sticky group from who holds it, because nothing else does.
+    @Test func onlyStrengthTakesAGroupFromItsHolder() {
+        let configuration = group(.exclusive) {
+            $0.select = [.specificity]
+            $0.isSticky = true
+            $0.hysteresis = 20
+        }
+        let rules = [rule(for: "Holder", strength: 5), rule(for: "Weak"), rule(for: "Strong", strength: 30)]
+        var lab = Lab(Policy(groups: [configuration], rules: rules))
+        for (app, threshold) in [("Holder", 1.5), ("Weak", 1.2), ("Strong", 1.8)] { lab.add(app, threshold: threshold) }
+        lab.hit(["holder"], at: 0)
+        lab.hit(["holder", "weak"], at: 5_000)
+        let stronger = "if its strength exceeded the holder's by the group's Hysteresis"
+        #expect(self.text(lab, "Weak").hasSuffix(stronger), "\(self.text(lab, "Weak"))")
+        lab.addDetector("weak", to: "Weak", threshold: 1.9)
+        lab.hit(["holder", "weak"], at: 10_000)
+        #expect(lab.deliveries.map(\.id.name) == ["Holder", "Holder", "Holder"])
+        #expect(self.text(lab, "Weak").hasSuffix("\(stronger), or that one held the group no more"))
+        lab.hit(["holder", "strong"], at: 15_000)
+        #expect(self.text(lab, "Holder").contains("Strong is first by strength, 30 to 5\n"))
+    }
+
+    /// Who is suspended before the decision has not left.
+    @Test func whoIsSuspendedMeanwhileIsNotSaidToHaveLeft() {
+        let configuration = group(.exclusive) {
+            $0.commitWindow = .milliseconds(350)
+            $0.commitsEagerly = false
+        }
+        var lab = Lab(Policy(groups: [configuration], rules: [rule("all")]))
+        lab.add("A")
+        lab.hit(["a"], at: 0)
+        lab.tell("A", .suspended)
+        #expect(lab.verdicts.last?.reason == .gone)
+        #expect(self.text(lab, "A").contains("the app left or was suspended, or its detector was removed, before"))
+    }
+
+    /// Who was not there could not read sooner, and one whose event came too late need not.
+    @Test func whatGrewTooOldIsExplainedByWhoWasThere() throws {
+        let lab = try #require(Self.stories.first { $0.reason == .stored }).run()
+        var verdict = try #require(lab.verdicts.last { $0.id.name == "A" })
+        verdict.reason = .expired
+        #expect(Explanation(verdict).otherwise == ["it had been back sooner"])
+        verdict.facts.state = .foreground
+        #expect(Explanation(verdict).otherwise == ["the event had come to it, or been acknowledged, sooner"])
+    }
+
     /// Who showed what in front, when that is why an app was not there; as it was then.
     @Test func whoSaidThatItIsNotInFront() {
         func alive(_ lab: Lab) -> String {

@@ -251,10 +251,15 @@ struct GroupState: Sendable {
         /// As indices of the candidates.
         let winner: Int
         let next: Int?
+        /// Whoever holds a sticky group, if it is among them.
+        let holder: Int?
         let contest: Contest
 
-        /// What put the winner before another: the first key that says so, or its hold on a sticky group.
+        /// What put the winner before another: its hold on a sticky group, or the first key that says so. From who holds the group
+        /// only strength takes it, whatever else is compared.
         func key(over other: Int) -> Rank.Key {
+            if self.winner == self.holder { return .holder }
+            if other == self.holder { return .selected(.strength) }
             let rank = self.episode.candidates[self.winner].rank
             return rank.key(over: self.episode.candidates[other].rank, self.episode.configuration.select)
         }
@@ -284,7 +289,8 @@ struct GroupState: Sendable {
             group: configuration.name, mode: configuration.mode, select: configuration.select,
             candidates: episode.candidates.count, decided: time, isEager: isEager, winner: named(winner),
             next: next.flatMap { named($0) }, inherits: episode.inherits)
-        return Decision(episode: episode, winner: winner, next: next, contest: contest)
+        return Decision(
+            episode: episode, winner: winner, next: next, holder: self.holder(of: episode), contest: contest)
     }
 
     /// Gives the episode to the winner of a decision, with what the event to it came to.

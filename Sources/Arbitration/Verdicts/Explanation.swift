@@ -141,7 +141,8 @@ package struct Explanation: Equatable, Sendable {
     private static func group(_ verdict: Verdict) -> String {
         guard let contest = verdict.contest else {
             return verdict.reason == .gone
-                ? "the app left, or its detector, before the group decided" : "competes with nobody"
+                ? "the app left or was suspended, or its detector was removed, before the group decided"
+                : "competes with nobody"
         }
         let kind = "\(contest.group): \(contest.mode.name)"
         switch contest.mode {
@@ -236,7 +237,7 @@ package struct Explanation: Equatable, Sendable {
         case .left: return "sent, and passed on because the app went away"
         case .queueFull: return "left out because newer events filled its queue"
         case .expired: return "given up because it grew too old before the app had it"
-        case .removed: return "given up because what it was for is gone"
+        case .removed: return "given up because the app or its detector went, or because it is another app's now"
         case .acknowledged: return "sent, and acknowledged"
         case .launchFailed: return "given up because the app could not be started or resumed for it"
         case .unkept: return "given up because the app was away and its user's share of what is kept was used up"
@@ -257,10 +258,11 @@ package struct Explanation: Equatable, Sendable {
         case .late: return ["its detector had fired before the group decided"]
         case .consumed: return ["\(verdict.takenBy.map(Self.shown) ?? "the app ahead of it") had passed it on"]
         case .budget: return ["those ahead of it had answered sooner"]
-        case .gone: return ["it had stayed"]
-        case .queueFull: return ["it had read or acknowledged earlier events"]
-        case .expired: return ["it had read or acknowledged it sooner"]
-        case .removed: return ["its detector had stayed"]
+        case .gone: return ["it and its detector had stayed as they were"]
+        case .queueFull: return [Self.isAway(verdict) ? Self.back : "it had read or acknowledged earlier events"]
+        case .expired:
+            return [Self.isAway(verdict) ? Self.back : "the event had come to it, or been acknowledged, sooner"]
+        case .removed: return ["it and its detector had stayed"]
         case .launchFailed: return ["it had come up and answered in time"]
         case .unkept: return ["it had acknowledged it before it left", "other apps of its user had left less behind"]
         case .interrupted, .delayed:
@@ -277,6 +279,11 @@ package struct Explanation: Equatable, Sendable {
         }
     }
 
+    /// What an app lacked that was not there to take what was kept for it.
+    private static let back = "it had been back sooner"
+
+    private static func isAway(_ verdict: Verdict) -> Bool { !verdict.facts.state.canReceive }
+
     private static func nearest(_ verdict: Verdict) -> [String] {
         guard let nearest = verdict.nearest else { return [Self.without(verdict)] }
         let rule = nearest.rule
@@ -284,8 +291,7 @@ package struct Explanation: Equatable, Sendable {
             let found = key.found(verdict.facts, verdict.device).map { ": \($0)" } ?? ""
             return "\(rule.conditions.setting(key)) does not hold\(found)"
         }
-        let isAway = !verdict.facts.state.canReceive
-        if isAway, rule.terms.kind == .live, !nearest.unmet.contains(.state) {
+        if Self.isAway(verdict), rule.terms.kind == .live, !nearest.unmet.contains(.state) {
             missing.append("Deliver=live does not reach it, as wake or store would: \(verdict.facts.state.sentence)")
         }
         return ["\(Self.named(rule)) matched; \(missing.joined(separator: "; "))"]
@@ -313,13 +319,19 @@ package struct Explanation: Equatable, Sendable {
             let (missing, _) = winner.effectiveStrength.subtractingReportingOverflow(own.effectiveStrength)
             return ["its strength were more than \(missing) higher"]
         case .selected(.specificity):
-            return ["it asked for more than \(intensity)", "the motion had stayed at or below \(intensity)"]
+            // With a gentler motion the next one has it.
+            let isNext = verdict.contest?.nextRank == own
+            return ["it asked for more than \(intensity)"]
+                + (isNext ? ["the motion had stayed at or below \(intensity)"] : [])
         case .selected(.intensity):
             return ["its detector had seen more than \(Self.value(winner.intensity, verdict.dimension))"]
         case .selected(.state): return ["it were \(winner.state.name)"]
         case .selected(.recent): return ["the user had used it later"]
         case .selected(.roundRobin): return ["it had waited longer since it last won"]
-        case .holder: return ["its strength exceeded the holder's by the group's Hysteresis", "the lease were over"]
+        case .holder:
+            let isHeld = winner.outranks(own, by: verdict.contest?.select ?? []).outranks
+            return ["its strength exceeded the holder's by the group's Hysteresis"]
+                + (isHeld ? [] : ["that one held the group no more"])
         case .registration: return ["it had registered earlier, or another key told them apart"]
         }
     }
