@@ -11,7 +11,10 @@ package struct AppTally {
     package private(set) var redelivered: UInt64 = 0
     /// Times that it was told of events it does not get.
     package private(set) var gaps: UInt64 = 0
+    /// The last event that was due to it.
     package private(set) var lastEvent: Event?
+    /// The last one that it has had. What waits for it, or gave way or grew too old before, it never had.
+    package private(set) var lastHad: (time: Timestamp, epoch: UInt64)?
     /// How its launches went.
     package internal(set) var launches = LaunchRecord()
     /// By the number of the reason; empty before the first.
@@ -38,9 +41,15 @@ package struct AppTally {
     /// It has an event that it was to be launched for, or that it had before.
     mutating func had(_ event: Event) {
         if self.lastEvent.map({ $0.time < event.time }) ?? true { self.lastEvent = event }
+        self.noteHad(event)
+    }
+
+    private mutating func noteHad(_ event: Event) {
+        if self.lastHad.map({ $0.time < event.time }) ?? true { self.lastHad = (event.time, event.epoch) }
     }
 
     mutating func sent(_ event: Event) {
+        self.noteHad(event)
         if event.isRedelivered { self.redelivered &+= 1 } else { self.delivered &+= 1 }
     }
 

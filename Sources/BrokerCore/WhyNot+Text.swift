@@ -10,8 +10,8 @@ extension WhyNot {
         let registered =
             self.app.isConnected ? "registered \(Self.ago(self.now - self.app.registered))" : "not on the bus"
         var lines = ["\(name)  \(facts.state.name), \(registered)"]
-        if let event = self.tally.lastEvent {
-            lines.append("  its last event came \(Self.ago(self.silence)), epoch \(event.epoch)")
+        if let last = self.tally.lastHad {
+            lines.append("  its last event came \(Self.ago(self.silence)), epoch \(last.epoch)")
         } else {
             lines.append("  it has had no event since it registered")
         }
@@ -84,7 +84,13 @@ extension DetectorOutlook {
         case .verdict(let verdict):
             let explanation = Explanation(verdict).withoutDelivery
             let answer =
-                verdict.isDelivered ? "it would get the event" : "it would get no event, \(verdict.reason.name)"
+                switch verdict.reason {
+                // Neither is there to get it.
+                case .stored: "the event would be kept for it until it is back"
+                case .woken: "it would be started or resumed for the event"
+                case let reason where reason.isDelivered: "it would get the event"
+                case let reason: "it would get no event, \(reason.name)"
+                }
             return ["\(title): if it fired now and nothing else did, \(answer)"] + explanation.stepLines
                 + explanation.otherwiseLine("it would get it if")
         case .more(let epoch):

@@ -106,8 +106,8 @@ package struct WhyNot {
         }
     }
 
-    /// Since when it got nothing: its last event, or its registration.
-    package var silentSince: Timestamp { self.tally.lastEvent?.time ?? self.app.registered }
+    /// Since when it got nothing: the last event that it had, or its registration.
+    package var silentSince: Timestamp { self.tally.lastHad?.time ?? self.app.registered }
 
     /// For how long it got nothing.
     package var silence: TimeSpan { max(.zero, self.now - self.silentSince) }

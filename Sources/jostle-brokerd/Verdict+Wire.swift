@@ -81,8 +81,8 @@ extension WhyNot {
             VerdictKey.app: .string(self.app.id.name),
             VerdictKey.state: .string(self.facts.state.name),
             VerdictKey.registered: .uint64(self.app.registered.wire),
-            VerdictKey.lastEvent: .uint64(self.tally.lastEvent?.time.wire ?? 0),
-            VerdictKey.lastEpoch: .uint64(self.tally.lastEvent?.epoch ?? 0),
+            VerdictKey.lastEvent: .uint64(self.tally.lastHad?.time.wire ?? 0),
+            VerdictKey.lastEpoch: .uint64(self.tally.lastHad?.epoch ?? 0),
             VerdictKey.silence: .uint64((Timestamp.zero + self.silence).wire),
             VerdictKey.mutedUntil: .uint64(self.mutedUntil.wire),
             VerdictKey.denials: .array(

@@ -345,6 +345,36 @@ import Testing
         #expect(bench.core.sensing.hits(of: gentle) == 1)
     }
 
+    /// What waits for an app that is away it has not had, and no more once it is too old; what it is sent it has.
+    @Test func whatIsKeptForAnAppHasNotCome() throws {
+        var terms = DeliveryTerms()
+        terms.kind = .store
+        let rule = Rule(name: "all", place: Place(file: "t.conf", line: 1), effect: .allow, terms: terms)
+        var bench = Bench(policy: Policy(rules: [rule]))
+        let client = try bench.register(0, "org.example.App")
+        _ = try bench.add(client, Bench.planar("d", 2))
+        bench.answerClaim()
+        try bench.core.tell(client, .suspended, at: bench.now, &bench.actions)
+        bench.feed([2.5])
+        #expect(bench.tally(of: client)?.lastEvent != nil)
+        var said = try self.lines(bench, client)
+        #expect(said[1] == "  it has had no event since it registered", "\(said)")
+        let kept = "if it fired now and nothing else did, the event would be kept for it until it is back"
+        bench.feed([Double](repeating: 0, count: 40))
+        bench.tick()
+        said = try self.lines(bench, client)
+        #expect(said[1] == "  it has had no event since it registered" && said[2].hasPrefix("  S5.expired once"))
+        #expect(said.contains { $0.hasSuffix(kept) }, "\(said)")
+        #expect(bench.whyNot(client)?.silentSince == bench.core.registry[client]?.registered)
+        bench.feed([2.5])
+        _ = bench.take()
+        try bench.core.tell(client, .foreground, at: bench.now, &bench.actions)
+        let event = try #require(bench.events.last?.1)
+        bench.core.sent(client, event, &bench.actions)
+        said = try self.lines(bench, client)
+        #expect(said[1].hasPrefix("  its last event came ") && said[1].hasSuffix(", epoch \(event.epoch)"), "\(said)")
+    }
+
     /// A run is full of shakes that are none; whoever asks is told how many there were.
     @Test func whatARhythmHeldIsSaid() throws {
         var bench = Bench()
