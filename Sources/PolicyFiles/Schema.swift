@@ -118,8 +118,10 @@ enum Schema {
             (target, words) throws(ValueProblem) in
             target.quiet = try Values.span(words, .milliseconds(10) ... .seconds(10))
         },
-        Key("Cooldown", .time, "0", "No new motion of the group for so long after an event.") {
-            (target, words) throws(ValueProblem) in
+        Key(
+            "Cooldown", .time, "0",
+            "No new motion of the group for so long after the first event that an app got of one."
+        ) { (target, words) throws(ValueProblem) in
             target.cooldown = try Values.span(words, Self.spans)
         },
         Key("Sticky", .flag, "no", "The winner keeps the group for the lease.") {
@@ -128,8 +130,8 @@ enum Schema {
         },
         Key(
             "Lease", .time, "",
-            "How long the winner keeps a sticky group after its last event or answer. Without it: "
-                + "as long as it lives."
+            "How long the winner keeps a sticky group after the first event of its last motion, or its answer to that. "
+                + "Without it: as long as it lives."
         ) { (target, words) throws(ValueProblem) in
             target.lease = try Values.span(words, .milliseconds(1)...Limits.longestSpan)
         },

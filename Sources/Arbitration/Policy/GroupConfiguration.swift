@@ -87,11 +87,11 @@ package struct GroupConfiguration: Hashable, Sendable {
     package var commitsEagerly = true
     /// An episode ends when no condition has been true for so long, in sample time.
     package var quiet = TimeSpan.seconds(1)
-    /// No new episode for so long after an event, in sample time.
+    /// No new episode for so long after the first event that an app got of one, in sample time.
     package var cooldown = TimeSpan.zero
     /// The winner keeps the group for the lease.
     package var isSticky = false
-    /// From the last delivery or ack, in arrival time; `nil`: for as long as the holder lives.
+    /// From the first event of the last motion, or the answer to that, in arrival time; `nil`: for as long as the holder lives.
     package var lease: TimeSpan?
     /// By how much strength must exceed the holder's to take the group from it.
     package var hysteresis = 0
