@@ -191,6 +191,25 @@ import Testing
         #expect(lab.takeSessions() == ["A resumed", "C began"])
     }
 
+    /// Who names no class has the default one only with what that requires.
+    @Test func theDefaultClassRequiresItsGrantToo() {
+        let call = Self.made("call") {
+            $0.isDefault = true
+            $0.requiredGrants = WordSet([.voip])
+        }
+        func refusals(_ grants: [BackgroundMode]) -> [LifeRefusal?] {
+            var settings = AppSettings()
+            settings.grants = WordSet(grants)
+            var lab = Lab(
+                Policy(rules: [rule("all", group: nil)], matrix: InteractionMatrix([call]), everyApp: settings))
+            lab.add("A")
+            lab.begin("A", nil)
+            return lab.refusals
+        }
+        #expect(refusals([.audio]) == [.ungranted(.voip)])
+        #expect(refusals([.audio, .voip]) == [nil])
+    }
+
     @Test func theNumberOfSessionsIsLimited() {
         var lab = self.lab()
         for app in ["A", "B", "C"] {

@@ -286,12 +286,10 @@ struct Apps: Sendable {
         of app: AppHandle, _ mode: BackgroundMode, _ request: SessionRequest?, _ session: SessionRequest?
     ) -> LifeRefusal? {
         guard let entry = self[app] else { return .unknown }
-        if let request {
-            if let refusal = self.matrix.refusal(request, entry) { return refusal }
-        } else if !entry.declared.contains(mode) {
-            return .undeclared(mode)
-        }
+        if request == nil, !entry.declared.contains(mode) { return .undeclared(mode) }
         guard let session else { return nil }
+        // The class of who names none requires no less of it.
+        if let refusal = self.matrix.refusal(session, entry) { return refusal }
         guard self.sessions.count < Sessions.most else { return .tooMany(limit: Sessions.most) }
         let obstacle = self.sessions.obstacle(to: session, of: app, self.matrix)
         guard let obstacle, obstacle.cell.outcome == .reject else { return nil }
