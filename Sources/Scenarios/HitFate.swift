@@ -42,6 +42,8 @@ struct HitFates {
     private struct Entry {
         var fate: HitFate
         var app: AppHandle
+        /// The names of those that it can come to.
+        var groups: [String]
         var epoch: UInt64?
     }
 
@@ -70,10 +72,12 @@ struct HitFates {
         }
     }
 
-    mutating func begin(_ hit: Hit, of app: AppHandle, _ id: AppID, detector: String) {
+    /// - Parameter groups: The names of those that it can come to.
+    mutating func begin(_ hit: Hit, of app: AppHandle, _ id: AppID, detector: String, groups: [String]) {
         self.indices[Key(detector: hit.detector, time: hit.time)] = self.entries.count
         self.open[app, default: []].append(self.entries.count)
-        self.entries.append(Entry(fate: HitFate(app: id, detector: detector, time: hit.time), app: app))
+        let fate = HitFate(app: id, detector: detector, time: hit.time)
+        self.entries.append(Entry(fate: fate, app: app, groups: groups))
     }
 
     mutating func note(_ action: ArbiterAction) {
@@ -90,7 +94,7 @@ struct HitFates {
             self.settle(index, epoch: epoch)
         case .verdict(let verdict):
             self.verdicts[Part(app: verdict.app, epoch: verdict.epoch)] = verdict
-            for index in self.open[verdict.app] ?? [] where self.belongs(self.entries[index].fate, to: verdict) {
+            for index in self.open[verdict.app] ?? [] where self.belongs(self.entries[index], to: verdict) {
                 self.settle(index, epoch: verdict.epoch)
             }
         case .life, .assertion, .activity, .session, .launch: break
@@ -98,9 +102,13 @@ struct HitFates {
     }
 
     /// Whether a hit is the one of a verdict, or came with it to the same decision.
-    private func belongs(_ fate: HitFate, to verdict: Verdict) -> Bool {
+    private func belongs(_ entry: Entry, to verdict: Verdict) -> Bool {
+        let fate = entry.fate
         if fate.time == verdict.time, fate.detector == verdict.detector { return true }
-        guard fate.time >= verdict.time else { return false }
+        // What another group decides about the same app meanwhile is none of its.
+        guard let group = verdict.rule?.group, entry.groups.contains(group), fate.time >= verdict.time else {
+            return false
+        }
         if let contest = verdict.contest { return contest.mode.compares && fate.time <= contest.decided }
         return verdict.reason == .gone
     }

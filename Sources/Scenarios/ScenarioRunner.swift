@@ -217,7 +217,10 @@ package struct ScenarioRunner {
         let hit = Hit(
             detector: detector, time: sample.map { Timestamp.zero + $0 } ?? time, peak: peak, isClipped: isClipped,
             note: note)
-        if let handle = self.apps[app] { self.fates.begin(hit, of: handle, app, detector: name) }
+        if let handle = self.apps[app] {
+            let groups = self.arbiter.groups(of: detector).map { self.arbiter.policy.groups[Int($0)].name }
+            self.fates.begin(hit, of: handle, app, detector: name, groups: groups)
+        }
         return hit
     }
 

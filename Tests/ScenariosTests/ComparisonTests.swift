@@ -78,6 +78,56 @@ import Testing
         }
     }
 
+    /// What becomes of an app's hit in one group is nothing that became of another of its hits in another.
+    @Test func hitsOfTwoGroupsAreToldApart() throws {
+        let text = """
+            # jostle scenario 1
+            0s app org.example.A
+            0s detector org.example.A one preset=shake.axis threshold=1g rest=1s
+            0s detector org.example.A two preset=tap threshold=1g rest=1s
+            0s app org.example.B
+            0s detector org.example.B one preset=shake.axis threshold=1g rest=1s
+            0s app org.example.C
+            0s detector org.example.C two preset=tap threshold=1g rest=1s
+            1s hit org.example.A one 2g
+            1.05s hit org.example.B one 2g
+            1.2s hit org.example.A two 2g
+            1.25s hit org.example.C two 2g
+            9s end
+            """
+        func group(_ name: String) -> GroupConfiguration {
+            var group = GroupConfiguration(name: name, place: Place(file: "t.conf", line: 1))
+            group.mode = .exclusive
+            group.commitWindow = .milliseconds(500)
+            group.commitsEagerly = false
+            return group
+        }
+        func rule(_ app: String, _ preset: String, _ group: String, strength: Int) -> Rule {
+            var conditions = Conditions()
+            conditions.apps.any = [NamePattern(app)]
+            conditions.presets.any = [NamePattern(preset)]
+            return Rule(
+                name: group, place: Place(file: "t.conf", line: 1), conditions: conditions, effect: .allow,
+                group: group, strength: strength)
+        }
+        func policy(_ strength: Int) -> Policy {
+            Policy(
+                groups: [group("g"), group("h")],
+                rules: [
+                    rule("org.example.A", "shake.axis", "g", strength: 5),
+                    rule("org.example.A", "tap", "h", strength: 5),
+                    rule("org.example.B", "shake.axis", "g", strength: strength),
+                    rule("org.example.C", "tap", "h", strength: 10),
+                ])
+        }
+        let comparison = PolicyComparison(of: try Scenario(parsing: text), from: policy(10), to: policy(0))
+        #expect((comparison.hits, comparison.events, comparison.eventsThen) == (4, 2, 2))
+        #expect(
+            comparison.differences.map { "\($0.was.app.name) \($0.was.detector)" } == [
+                "org.example.A one", "org.example.B one",
+            ])
+    }
+
     /// A hit is judged by what was the case when it came, whatever the device is like by the time of the decision.
     @Test func whatComesBeforeTheDecisionMakesNoDifference() throws {
         let text = """
