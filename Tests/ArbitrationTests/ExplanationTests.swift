@@ -100,6 +100,20 @@ import Testing
         #expect(Explanation(verdict).otherwise == ["the event had come to it, or been acknowledged, sooner"])
     }
 
+    /// What was kept for who is suspended was not sent to it when its turn in an order is over.
+    @Test func whoWasNotThereWasSentNothing() {
+        let rules = [rule(for: "A", strength: 2, terms: terms(.store)), rule(for: "B")]
+        var lab = Lab(Policy(groups: [group(.ordered)], rules: rules))
+        lab.add("A", AppEntrance(told: .suspended))
+        lab.add("B")
+        lab.hit(["a", "b"], at: 0)
+        lab.pass(to: 400)
+        lab.pass(to: 800)
+        #expect(lab.verdicts.map(\.reason) == [.silent, .silent], "\(lab.said)")
+        #expect(self.text(lab, "A").hasSuffix("passed on because the app was not there to answer in time"))
+        #expect(self.text(lab, "B").hasSuffix("sent, and passed on because no answer came in time"))
+    }
+
     /// Who showed what in front, when that is why an app was not there; as it was then.
     @Test func whoSaidThatItIsNotInFront() {
         func alive(_ lab: Lab) -> String {

@@ -233,7 +233,10 @@ package struct Explanation: Equatable, Sendable {
         case .stored: return "stored until the app is back"
         case .taken: return "sent, and consumed"
         case .passed: return "sent, and passed on"
-        case .silent: return "sent, and passed on because no answer came in time"
+        case .silent:
+            return Self.isAway(verdict)
+                ? "passed on because the app was not there to answer in time"
+                : "sent, and passed on because no answer came in time"
         case .left: return "sent, and passed on because the app went away"
         case .queueFull: return "left out because newer events filled its queue"
         case .expired: return "given up because it grew too old before the app had it"
