@@ -54,6 +54,25 @@ import Testing
         #expect(lab.deliveries.map(\.id.name) == ["Hard", "Medium"])
     }
 
+    /// Who came late and would have lost in time, too, is told both.
+    @Test func whoCameLateMayHaveBeenBehindInTimeToo() {
+        let configuration = group(.exclusive) {
+            $0.select = [.specificity]
+            $0.commitWindow = .milliseconds(350)
+        }
+        var lab = Lab(Policy(groups: [configuration], rules: [rule("all")]))
+        for (app, threshold) in [("Gentle", 1.2), ("Medium", 2.3), ("Hard", 3.5)] { lab.add(app, threshold: threshold) }
+        let late = "it would have got it if its detector had fired before the group decided"
+        lab.hit(["hard"], at: 0, 4)
+        lab.hit(["medium"], at: 50, 4)
+        #expect(self.text(lab, "Medium").hasSuffix("\(late), and had not been behind by specificity, 3.5 g to 2.3 g"))
+        lab.hit(["gentle"], at: 5_000, 4)
+        lab.pass(to: 5_400)
+        lab.hit(["medium"], at: 5_500, 4)
+        #expect(self.text(lab, "Medium").hasSuffix(late))
+        #expect(lab.verdicts.filter { $0.id.name == "Medium" }.map(\.reason) == [.late, .late])
+    }
+
     /// Nothing but strength is said to take a sticky group from who holds it, because nothing else does.
     @Test func onlyStrengthTakesAGroupFromItsHolder() {
         let configuration = group(.exclusive) {

@@ -258,7 +258,7 @@ package struct Explanation: Equatable, Sendable {
             let stayed = verdict.reason == .wakeQuota && verdict.facts.state.canReceive ? ["it had stayed"] : []
             guard let until = verdict.limits?.until else { return stayed }
             return stayed + ["the motion had come \(Self.seconds(until - verdict.time)) later"]
-        case .late: return ["its detector had fired before the group decided"]
+        case .late: return [Self.inTime(verdict)]
         case .consumed: return ["\(verdict.takenBy.map(Self.shown) ?? "the app ahead of it") had passed it on"]
         case .budget: return ["those ahead of it had answered sooner"]
         case .gone: return ["it and its detector had stayed as they were"]
@@ -280,6 +280,17 @@ package struct Explanation: Equatable, Sendable {
         case .outranked: return Self.outranking(verdict)
         case .sent, .woken, .stored, .taken, .passed, .silent, .left, .acknowledged: return []
         }
+    }
+
+    /// What who came late lacked: in time it may have been behind all the same.
+    private static func inTime(_ verdict: Verdict) -> String {
+        let inTime = "its detector had fired before the group decided"
+        guard let contest = verdict.contest, contest.mode == .exclusive, let own = verdict.rank,
+            let winner = contest.winnerRank
+        else { return inTime }
+        let (isBehind, key) = winner.outranks(own, by: contest.select)
+        guard isBehind else { return inTime }
+        return "\(inTime), and had not been behind by \(Self.compared(key, winner, own, verdict.dimension))"
     }
 
     /// What an app lacked that was not there to take what was kept for it.
