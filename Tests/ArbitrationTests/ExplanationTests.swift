@@ -119,6 +119,17 @@ import Testing
         #expect(Explanation(verdict).otherwise == ["the event had come to it, or been acknowledged, sooner"])
     }
 
+    /// Who is third in an order depends on the second, too.
+    @Test func whoIsThirdNeedsBothToPass() {
+        let rules = [rule(for: "A", strength: 3), rule(for: "B", strength: 2), rule(for: "C", strength: 1)]
+        var lab = Lab(Policy(groups: [group(.ordered)], rules: rules))
+        for app in ["A", "B", "C"] { lab.add(app) }
+        lab.hit(["a", "b", "c"], at: 0)
+        lab.answer("A", 1, .consume)
+        #expect(self.text(lab, "B").hasSuffix("if A had passed it on"))
+        #expect(self.text(lab, "C").hasSuffix("if A and whoever stands between them had passed it on"))
+    }
+
     /// What was kept for who is suspended was not sent to it when its turn in an order is over.
     @Test func whoWasNotThereWasSentNothing() {
         let rules = [rule(for: "A", strength: 2, terms: terms(.store)), rule(for: "B")]

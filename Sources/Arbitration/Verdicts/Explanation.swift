@@ -259,7 +259,11 @@ package struct Explanation: Equatable, Sendable {
             guard let until = verdict.limits?.until else { return stayed }
             return stayed + ["the motion had come \(Self.seconds(until - verdict.time)) later"]
         case .late: return [Self.inTime(verdict)]
-        case .consumed: return ["\(verdict.takenBy.map(Self.shown) ?? "the app ahead of it") had passed it on"]
+        case .consumed:
+            let taker = verdict.takenBy.map(Self.shown) ?? "the app ahead of it"
+            // Between who took it and this one others may stand.
+            let isNext = verdict.contest?.nextRank == verdict.rank
+            return [isNext ? "\(taker) had passed it on" : "\(taker) and whoever stands between them had passed it on"]
         case .budget: return ["those ahead of it had answered sooner"]
         case .gone: return ["it and its detector had stayed as they were"]
         case .queueFull: return [Self.isAway(verdict) ? Self.back : "it had read or acknowledged earlier events"]
