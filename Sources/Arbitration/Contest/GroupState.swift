@@ -255,8 +255,8 @@ struct GroupState: Sendable {
         let holder: Int?
         let contest: Contest
 
-        /// What put the winner before another: its hold on a sticky group, or the first key that says so. From who holds the group
-        /// only strength takes it, whatever else is compared.
+        /// What put the winner before another: its hold on a sticky group, or the first key that says so. From its holder
+        /// only strength takes the group, whatever else is compared.
         func key(over other: Int) -> Rank.Key {
             if self.winner == self.holder { return .holder }
             if other == self.holder { return .selected(.strength) }

@@ -91,7 +91,7 @@ package struct GroupConfiguration: Hashable, Sendable {
     package var cooldown = TimeSpan.zero
     /// The winner keeps the group for the lease.
     package var isSticky = false
-    /// From the first event of the last motion, or the answer to that, in arrival time; `nil`: for as long as the holder lives.
+    /// From the first event of the last motion, or the answer to that, in arrival time; `nil`: as long as the holder lives.
     package var lease: TimeSpan?
     /// By how much strength must exceed the holder's to take the group from it.
     package var hysteresis = 0
