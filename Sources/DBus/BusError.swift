@@ -67,10 +67,13 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
             }
     }
 
+    /// True when something failed, and no more is said of it.
+    var hasFailed: Bool { self.name == "org.freedesktop.DBus.Error.Failed" }
+
     /// True when nobody refused what was asked for: there was no answer or no room, or something failed, as where the bus does not say
     /// who asks. It may be asked for again later.
     package var isForTheMoment: Bool {
-        self.isBusMissing || self.isOverLimit || self.name == "org.freedesktop.DBus.Error.Failed"
+        self.isBusMissing || self.isOverLimit || self.hasFailed
     }
 }
 

@@ -42,8 +42,7 @@ final class UnknownCallers {
                     user = try result.take().read(reply: UInt32.self)
                 } catch {
                     // That is the bus's word for a connection of which it knows no user.
-                    let isUnknown = error.name == "org.freedesktop.DBus.Error.Failed"
-                    return then(.failure(isUnknown ? .unknownCaller : .untoldCaller(error)))
+                    return then(.failure(error.hasFailed ? .unknownCaller : .untoldCaller(error)))
                 }
                 then(.success(CallerIdentity(user: user)))
             }

@@ -91,12 +91,10 @@ struct Contests: Sendable {
     mutating func add(
         _ detector: DetectorID, to app: AppHandle, _ entry: AppEntry, _ facts: DetectorFacts, order: UInt64
     ) {
-        if let old = self.detectors[detector] { self.groups.loseMembers(of: old.groups) }
         let (rules, groups) = self.rules.policy.rulesAndGroups(for: entry.id, facts)
-        self.detectors.put(
-            detector,
-            DetectorEntry(
-                app: app, order: order, facts: facts, rules: rules, groups: groups, registered: self.arrivalTime))
+        let new = DetectorEntry(
+            app: app, order: order, facts: facts, rules: rules, groups: groups, registered: self.arrivalTime)
+        self.groups.loseMembers(of: self.detectors.put(detector, new))
         self.groups.add(detector, to: groups)
     }
 

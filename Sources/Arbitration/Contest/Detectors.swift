@@ -89,14 +89,13 @@ struct Detectors: Sendable {
 
     // MARK: Coming and going
 
-    /// Puts a detector in, in the place of the one with the same handle.
-    mutating func put(_ detector: DetectorID, _ new: DetectorEntry) {
+    /// Puts a detector in, in the place of the one with the same handle. Returns the groups that that one was of.
+    mutating func put(_ detector: DetectorID, _ new: DetectorEntry) -> [Int32] {
         var new = new
-        if let old = self[detector] {
-            if old.app == new.app, old.facts.name == new.facts.name { new.goOn(from: old) }
-            _ = self.remove(detector)
-        }
+        if let old = self[detector], old.app == new.app, old.facts.name == new.facts.name { new.goOn(from: old) }
+        let groups = self.remove(detector)
         self.add(detector, new)
+        return groups
     }
 
     private mutating func add(_ detector: DetectorID, _ entry: DetectorEntry) {
