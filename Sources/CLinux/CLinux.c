@@ -273,6 +273,13 @@ int CLinux_unread_by_peer(int descriptor) {
     return ioctl(descriptor, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
 }
 
+int64_t CLinux_peer_user(int descriptor) {
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || size != sizeof peer) return -1;
+    return peer.uid == (uid_t)-1 ? -1 : (int64_t)peer.uid;
+}
+
 size_t CLinux_malloc_held(void) {
     const struct mallinfo2 all = mallinfo2();
     return all.uordblks + all.hblkhd;

@@ -9,6 +9,10 @@ struct Admission {
     private(set) var generation: UInt64 = 0
     /// All names were ours once.
     private(set) var hasServed = false
+    /// Whose the bus was that greeted us first; `nil`: none did, or the kernel does not say.
+    private var host: UInt32?
+    /// Whose the one is that is open.
+    private var opened: UInt32?
 
     /// A name that we are to own.
     struct Name {
@@ -29,13 +33,21 @@ struct Admission {
         self.names.append(Name(text: name, orElse: orElse))
     }
 
-    /// The next connection begins.
-    mutating func begin() {
+    /// Whether whoever listens may be the bus that was there before. Where its socket stands in a place for all, as in /tmp, anybody
+    /// may listen once it is gone.
+    func mayBeBus(of user: UInt32?) -> Bool { self.host == nil || self.host == user }
+
+    /// The next connection begins, to a bus of this user's.
+    mutating func begin(with user: UInt32?) {
         self.state = .opening
         self.generation += 1
+        self.opened = user
     }
 
-    mutating func greeted(as name: String) { self.uniqueName = name }
+    mutating func greeted(as name: String) {
+        self.uniqueName = name
+        if self.host == nil { self.host = self.opened }
+    }
 
     /// The bus has given us all names.
     mutating func complete() {

@@ -108,8 +108,15 @@ package final class Connection {
         // SAFETY: a private connection is ours alone; libdbus validates the address.
         let opened = try unsafe withDBusError { unsafe dbus_connection_open_private(address, $0) }
         guard let raw = unsafe opened else { throw .failed("cannot open \(address)") }
+        let user = unsafe Self.descriptor(of: raw).flatMap { SocketPeer.user(of: $0) }
+        guard self.admission.mayBeBus(of: user) else {
+            // SAFETY: nobody else knows of it. A private connection is closed before its last reference goes.
+            unsafe dbus_connection_close(raw)
+            unsafe dbus_connection_unref(raw)
+            throw .failed("another user listens at \(address) than before")
+        }
         unsafe self.raw = raw
-        self.admission.begin()
+        self.admission.begin(with: user)
         unsafe self.install(on: raw)
         self.greet()
     }
@@ -398,10 +405,14 @@ package final class Connection {
     var underWay: Int { self.backlog + (self.descriptor.map(SocketQueue.unread) ?? 0) }
 
     private var descriptor: Int32? {
+        guard let raw = unsafe self.raw else { return nil }
+        return unsafe Self.descriptor(of: raw)
+    }
+
+    private static func descriptor(of raw: OpaquePointer) -> Int32? {
         var descriptor: Int32 = -1
         // SAFETY: the connection is open, and the descriptor stays its own.
-        guard let raw = unsafe self.raw, unsafe dbus_connection_get_unix_fd(raw, &descriptor) != 0 else { return nil }
-        return descriptor
+        return unsafe dbus_connection_get_unix_fd(raw, &descriptor) != 0 ? descriptor : nil
     }
 
     private var hasInput: Bool {

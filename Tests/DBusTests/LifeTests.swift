@@ -146,6 +146,69 @@ extension BusTests {
             client.close()
         }
 
+        /// Where sockets are in a place for all, as in /tmp, whoever comes first has the place of a bus that is gone.
+        @Test(.enabled(if: geteuid() == 0, "only root starts a bus as somebody else"))
+        func aBusOfAnotherUserIsNotTheOneThatWasThere() throws {
+            let first = try PrivateBus()
+            let second = try PrivateBus(files: ["stranger.conf": Self.openBus])
+            defer { second.stop() }
+            // The stranger has to read the file.
+            #expect(chmod(second.directory, 0o755) == 0 && chmod("\(second.directory)/stranger.conf", 0o644) == 0)
+            let stranger = try BackgroundProgram(tool: [
+                "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "dbus-daemon",
+                "--config-file=\(second.directory)/stranger.conf", "--nofork", "--nopidfile", "--print-address=1",
+            ])
+            let address = try stranger.waitForLine { $0.hasPrefix("unix:path=") }
+            let place = String(address.dropFirst("unix:path=".count).prefix { $0 != "," })
+            let loop = try EventLoop()
+            // The path leads to the first bus, then to the stranger's, and in the end to the second.
+            let link = "\(second.directory)/current"
+            #expect(symlink("\(first.directory)/bus", link) == 0)
+            let connection = Connection(
+                to: .address("unix:path=\(link)"), on: loop, names: [Station.name], retry: .upTo(microseconds: 50_000))
+            var log: [String] = []
+            connection.onReady = { log.append("ready") }
+            connection.onLost = { log.append("lost") }
+            try connection.openAndWait()
+            func run(for time: Duration = .seconds(20), _ isDone: () -> Bool) throws {
+                let deadline = ContinuousClock.now + time
+                while !isDone(), ContinuousClock.now < deadline { try loop.runOnce(timeout: 20_000) }
+            }
+            #expect(unlink(link) == 0 && symlink(place, link) == 0)
+            first.stop()
+            try run { log.count == 2 }
+            try run(for: .milliseconds(500)) { connection.state != .closed }
+            #expect(log == ["ready", "lost"] && connection.state == .closed)
+            // One who comes for the first time knows of no other.
+            let newcomer = Connection(to: .address("unix:path=\(link)"), on: loop)
+            try newcomer.openAndWait()
+            newcomer.close()
+
+            #expect(unlink(link) == 0 && symlink("\(second.directory)/bus", link) == 0)
+            try run { connection.isReady }
+            #expect(log == ["ready", "lost", "ready"])
+            connection.close()
+            _ = try stranger.terminate()
+        }
+
+        /// What a dbus-daemon goes by that takes in anybody, in a place for all.
+        private static let openBus = """
+            <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+             "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+            <busconfig>
+              <type>session</type>
+              <auth>EXTERNAL</auth>
+              <listen>unix:dir=/tmp</listen>
+              <policy context="default">
+                <allow user="*"/>
+                <allow own="*"/>
+                <allow send_destination="*" eavesdrop="true"/>
+                <allow eavesdrop="true"/>
+              </policy>
+            </busconfig>
+
+            """
+
         @Test func aBusThatVanishesDuringTheGreetingIsToldOf() throws {
             // A socket that takes connections and never greets, then goes.
             let bus = try PrivateBus()

@@ -64,6 +64,9 @@ int CLinux_block_signals(uint64_t signals);
 
 /* What the kernel holds of what was written to a socket, its own costs included; -1 when it does not say. */
 int CLinux_unread_by_peer(int descriptor);
+/* Whose the process is at the other end of a Unix socket, by the number of its user; of a server, who began to listen. -1 when the
+ * kernel does not say, as of a socket of another kind. */
+int64_t CLinux_peer_user(int descriptor);
 /* Whether a descriptor was opened with O_PATH: most calls take it for none. */
 int CLinux_names_only(int descriptor);
 
