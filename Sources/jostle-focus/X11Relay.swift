@@ -19,8 +19,15 @@ final class X11Relay {
     private static let batch = 8 << 10
 
     /// Connects, and asks to be taken in, which is to be flushed.
+    ///
+    /// - Throws: `EACCES` also where a stranger listens: while there is no server anybody may, in a place that is for all, and would be
+    ///   shown our secret.
     init(to path: String, _ authority: X11Authority) throws(SystemError) {
-        self.socket = try connectedSocket(path)
+        let socket = try connectedSocket(path)
+        guard let user = SocketPeer.user(of: socket.raw), user == 0 || user == getuid() else {
+            throw SystemError(code: EACCES, function: "connect")
+        }
+        self.socket = socket
         self.unsent = authority.request
     }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""An X server of our own that hangs: x-server.py refusal|greeting|answer|deaf.
+"""An X server of our own that hangs: x-server.py refusal|greeting|answer|deaf|stranger.
 
 Prints its display, such as ":7000", and "hangs" when it says nothing more. refusal: the first client is not taken in, and those after it
 are not answered. greeting: half of it is sent. answer: the client is taken in, and half of an answer is sent. deaf: the client is taken in,
-is told without end that the list of windows changed, and nothing that it asks is read; it "hangs" when that client has left.
+is told without end that the list of windows changed, and nothing that it asks is read; it "hangs" when that client has left. stranger:
+it listens as the user nobody, and prints how many bytes the client said first, such as "heard 12 bytes".
 """
 
 import os
@@ -60,11 +61,19 @@ def flood(client):
 def main():
     kind = sys.argv[1]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    if kind == "stranger":
+        # As X servers make it: for all.
+        os.makedirs(FOLDER, exist_ok=True)
+        os.chmod(FOLDER, 0o1777)
+        os.setgid(65_534)
+        os.setuid(65_534)
     listener = listen()
     try:
         client = listener.accept()[0]
-        client.recv(4096)
-        if kind == "refusal":
+        said = client.recv(4096)
+        if kind == "stranger":
+            print(f"heard {len(said)} bytes", flush=True)
+        elif kind == "refusal":
             client.sendall(REFUSAL)
             client = listener.accept()[0]
         elif kind == "greeting":

@@ -46,5 +46,20 @@ extension Senses {
             #expect(try app.terminate() == .exited(0))
             _ = try reporter.terminate()
         }
+
+        /// While there is no X server, anybody may listen in its place.
+        @Test(.enabled(if: geteuid() == 0, "only root starts a server as somebody else"))
+        func aStrangersXServerIsToldNothing() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let server = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/x-server.py"), "stranger"])
+            let display = try server.waitForLine { $0.hasPrefix(":") }
+            let focus = try BackgroundProgram(
+                "jostle-focus", ["--bus", stage.address, "--source", "x11:\(display)"],
+                environment: ["XDG_RUNTIME_DIR": "/nonexistent"])
+            #expect(try server.waitForLine { $0.hasPrefix("heard") } == "heard 0 bytes")
+            #expect(try focus.terminate() == .exited(0))
+            _ = try server.terminate()
+        }
     }
 }
