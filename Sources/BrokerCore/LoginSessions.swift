@@ -2,14 +2,35 @@ package import Motion
 
 /// What logind says of the sessions that count: which there are, and whether each is locked or idle.
 ///
+/// A session in which nobody works says nothing of the screen. Nor does one that is not seen while another is: who left a terminal
+/// logged in locks what is in front of it.
+///
 /// A round begins with a list, and is over when each session on it has answered or failed to: until then nobody knows whether all are
 /// locked. A list that is asked for and does not come takes nothing from the round before, whose answers count on, and is asked for
 /// again later. So it is when a session did not answer, and what that one said before counts on.
 package struct LoginSessions: Sendable {
-    /// What a session says of itself.
+    /// What a session says of itself; `nil`: that it does not say.
+    package struct Word: Sendable {
+        package var isLocked: Bool?
+        package var isIdle: Bool?
+        /// It is what its seat shows.
+        package var isSeen: Bool?
+        /// Somebody works in it. Nobody does in one that ends, and is there for what it left running, nor before a login.
+        package var isUsed: Bool?
+
+        package init(isLocked: Bool? = nil, isIdle: Bool? = nil, isSeen: Bool? = nil, isUsed: Bool? = nil) {
+            self.isLocked = isLocked
+            self.isIdle = isIdle
+            self.isSeen = isSeen
+            self.isUsed = isUsed
+        }
+    }
+
     private struct Session: Sendable {
         var isLocked = false
         var isIdle = false
+        var isSeen = true
+        var isUsed = true
     }
 
     private var sessions: [String: Session] = [:]
@@ -30,9 +51,13 @@ package struct LoginSessions: Sendable {
 
     /// Whether what follows is to be gone by.
     package var isKnown: Bool { self.waiting == 0 && !self.isInDoubt }
-    /// Without a session nobody has locked anything.
-    package var isLocked: Bool { !self.sessions.isEmpty && self.sessions.values.allSatisfy(\.isLocked) }
-    package var isIdle: Bool { self.sessions.values.allSatisfy(\.isIdle) }
+    /// Without a session nobody has locked anything. Where none is seen, because somebody else's is, it is as all of them say.
+    package var isLocked: Bool {
+        let used = self.sessions.values.filter(\.isUsed)
+        let seen = used.filter(\.isSeen)
+        return !used.isEmpty && (seen.isEmpty ? used : seen).allSatisfy(\.isLocked)
+    }
+    package var isIdle: Bool { self.sessions.values.allSatisfy { $0.isIdle || !$0.isUsed } }
     /// When the list is to be asked for again, because it or what a session says did not come; `nil`: all came, or is asked for.
     package var nextTry: Timestamp? { self.patience.nextTry }
 
@@ -61,13 +86,11 @@ package struct LoginSessions: Sendable {
         return self.round
     }
 
-    /// A session answered in a round. What it does not say is not so: it is neither locked nor idle.
-    package mutating func answered(
-        _ session: String, in round: UInt64, isLocked: Bool?, isIdle: Bool?, at now: Timestamp
-    ) {
+    /// A session answered in a round. What it does not say is not so: it is neither locked nor idle, and is seen and used.
+    package mutating func answered(_ session: String, in round: UInt64, _ word: Word, at now: Timestamp) {
         guard round == self.round, self.waiting > 0 else { return }
         self.sessions[session] = Session()
-        self.changed(session, isLocked: isLocked, isIdle: isIdle)
+        self.changed(session, word)
         self.waiting -= 1
         self.endRound(at: now)
     }
@@ -87,10 +110,14 @@ package struct LoginSessions: Sendable {
         if self.isWhole { self.patience = RetryPatience() } else { self.patience.failed(at: now) }
     }
 
-    /// A session said by itself what is so now; `nil`: that is as it was.
-    package mutating func changed(_ session: String, isLocked: Bool?, isIdle: Bool?) {
-        if let isLocked { self.sessions[session]?.isLocked = isLocked }
-        if let isIdle { self.sessions[session]?.isIdle = isIdle }
+    /// A session said by itself what is so now; what it did not say is as it was.
+    package mutating func changed(_ session: String, _ word: Word) {
+        guard var known = self.sessions[session] else { return }
+        known.isLocked = word.isLocked ?? known.isLocked
+        known.isIdle = word.isIdle ?? known.isIdle
+        known.isSeen = word.isSeen ?? known.isSeen
+        known.isUsed = word.isUsed ?? known.isUsed
+        self.sessions[session] = known
     }
 
     /// logind is gone: what it was asked is answered no more.

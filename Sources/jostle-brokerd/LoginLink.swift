@@ -10,8 +10,9 @@ import Protocol
 /// Learns from logind when the screen is locked, when nobody uses the device and when the system sleeps. Where there is no logind,
 /// nothing is learned.
 ///
-/// The sessions that count are those at a seat: of our own user, or all of them for a broker on the system bus. The screen is
-/// locked when there are such sessions and each of them says so; the device is idle when each says that it is, or there is none.
+/// The sessions that count are those at a seat in which somebody works: of our own user, or all of them for a broker on the system bus.
+/// The screen is locked when there are such sessions and each that is seen says so; the device is idle when each says that it is, or
+/// there is none.
 final class LoginLink {
     private static let name = "org.freedesktop.login1"
     private static let manager = CallTarget(
@@ -50,8 +51,10 @@ final class LoginLink {
             guard let self, self.isOurs(message), let path = message.path, self.sessions.contains(path),
                 let (_, changed, _) = try? message.read(String.self, [String: Value].self, [String].self)
             else { return }
-            let (isLocked, isIdle) = Self.hints(changed)
-            self.sessions.changed(path, isLocked: isLocked, isIdle: isIdle)
+            let word = Self.word(changed)
+            self.sessions.changed(path, word)
+            // What leaves the front may have ended, and logind tells of that only who asks.
+            if word.isSeen != nil { self.findSessions() }
             self.tell()
         }
         connection.addMatch(Self.rule)
@@ -121,8 +124,7 @@ final class LoginLink {
             guard let self else { return }
             let now = self.service.now { $1 }
             if let properties = try? result.take().read(reply: [String: Value].self) {
-                let (isLocked, isIdle) = Self.hints(properties)
-                self.sessions.answered(session.text, in: round, isLocked: isLocked, isIdle: isIdle, at: now)
+                self.sessions.answered(session.text, in: round, Self.word(properties), at: now)
             } else {
                 self.sessions.failed(session.text, in: round, at: now)
             }
@@ -132,12 +134,19 @@ final class LoginLink {
     }
 
     /// What a session says of itself, as far as it is said.
-    private static func hints(_ properties: [String: Value]) -> (isLocked: Bool?, isIdle: Bool?) {
-        func hint(_ name: String) -> Bool? {
+    private static func word(_ properties: [String: Value]) -> LoginSessions.Word {
+        func flag(_ name: String) -> Bool? {
             guard case .boolean(let isSo) = properties[name] else { return nil }
             return isSo
         }
-        return (hint("LockedHint"), hint("IdleHint"))
+        func text(_ name: String) -> String? {
+            guard case .string(let text) = properties[name] else { return nil }
+            return text
+        }
+        let isUnused = text("State") == "closing" || text("Class") == "greeter" || text("Class") == "lock-screen"
+        return LoginSessions.Word(
+            isLocked: flag("LockedHint"), isIdle: flag("IdleHint"), isSeen: flag("Active"),
+            isUsed: isUnused ? false : nil)
     }
 
     private func tell() {

@@ -12,7 +12,7 @@ import Testing
         let round = try self.begin(locked.keys.sorted(), &sessions)
         for (session, isLocked) in locked {
             #expect(!sessions.isKnown)
-            sessions.answered(session, in: round, isLocked: isLocked, isIdle: isLocked, at: .zero)
+            sessions.answered(session, in: round, .init(isLocked: isLocked, isIdle: isLocked), at: .zero)
         }
         #expect(sessions.isKnown)
         return sessions
@@ -29,33 +29,72 @@ import Testing
         #expect(try self.sessions([Self.one: true, Self.two: true]).isLocked)
         var sessions = try self.sessions([Self.one: true, Self.two: false])
         #expect(!sessions.isLocked && !sessions.isIdle)
-        sessions.changed(Self.two, isLocked: true, isIdle: nil)
+        sessions.changed(Self.two, .init(isLocked: true, isIdle: nil))
         #expect(sessions.isKnown && sessions.isLocked && !sessions.isIdle)
-        sessions.changed("/session/c3", isLocked: false, isIdle: nil)
+        sessions.changed("/session/c3", .init(isLocked: false, isIdle: nil))
         #expect(sessions.isLocked && !sessions.contains("/session/c3"))
         // The one that is not locked leaves.
-        sessions.changed(Self.two, isLocked: false, isIdle: nil)
+        sessions.changed(Self.two, .init(isLocked: false, isIdle: nil))
         let round = try self.begin([Self.one], &sessions)
         #expect(!sessions.isKnown && !sessions.contains(Self.two))
-        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true, at: .zero)
+        sessions.answered(Self.one, in: round, .init(isLocked: true, isIdle: true), at: .zero)
         #expect(sessions.isKnown && sessions.isLocked && sessions.isIdle)
         sessions.forget()
         #expect(!sessions.isLocked && !sessions.contains(Self.one))
     }
 
+    /// It stays on the list for as long as something that was started in it runs, and says for ever what it said last.
+    @Test func aSessionThatHasEndedLocksAndUnlocksNothing() throws {
+        var sessions = LoginSessions()
+        let round = try self.begin([Self.one, Self.two], &sessions)
+        sessions.answered(Self.one, in: round, .init(isLocked: false, isIdle: false, isUsed: false), at: .zero)
+        sessions.answered(Self.two, in: round, .init(isLocked: true, isIdle: true), at: .zero)
+        #expect(sessions.isLocked && sessions.isIdle)
+        sessions.changed(Self.two, .init(isLocked: false, isIdle: false))
+        sessions.changed(Self.one, .init(isLocked: true, isIdle: true))
+        #expect(!sessions.isLocked && !sessions.isIdle)
+        // One that does not answer is as it was.
+        let next = try self.begin([Self.one], &sessions)
+        sessions.failed(Self.one, in: next, at: .zero)
+        #expect(!sessions.isLocked && sessions.isIdle)
+        // Only asked anew it can be another one.
+        let last = try self.begin([Self.one], &sessions)
+        sessions.answered(Self.one, in: last, .init(isLocked: true, isIdle: false), at: .zero)
+        #expect(sessions.isLocked && !sessions.isIdle)
+    }
+
+    /// A terminal that somebody left logged in is behind the screen that is locked.
+    @Test func whatIsSeenIsLockedOrNot() throws {
+        var sessions = LoginSessions()
+        let round = try self.begin([Self.one, Self.two], &sessions)
+        sessions.answered(Self.one, in: round, .init(isLocked: true, isIdle: true, isSeen: true), at: .zero)
+        sessions.answered(Self.two, in: round, .init(isLocked: false, isIdle: false, isSeen: false), at: .zero)
+        #expect(sessions.isLocked && !sessions.isIdle)
+        // Somebody else's is in front: of ours one is open.
+        sessions.changed(Self.one, .init(isSeen: false))
+        #expect(!sessions.isLocked)
+        sessions.changed(Self.two, .init(isSeen: true))
+        #expect(!sessions.isLocked)
+        sessions.changed(Self.two, .init(isLocked: true))
+        #expect(sessions.isLocked)
+        // At two seats both are seen.
+        sessions.changed(Self.one, .init(isLocked: false, isSeen: true))
+        #expect(!sessions.isLocked)
+    }
+
     @Test func anotherListReplacesARound() throws {
         var sessions = LoginSessions()
         let first = try self.begin([Self.one, Self.two], &sessions)
-        sessions.answered(Self.one, in: first, isLocked: true, isIdle: true, at: .zero)
+        sessions.answered(Self.one, in: first, .init(isLocked: true, isIdle: true), at: .zero)
         let question = sessions.ask()
         // It is known of nobody yet whether he counts.
-        sessions.answered(Self.two, in: first, isLocked: true, isIdle: true, at: .zero)
+        sessions.answered(Self.two, in: first, .init(isLocked: true, isIdle: true), at: .zero)
         #expect(!sessions.isKnown)
         let round = sessions.listed([Self.one], asked: question, at: .zero)
         let second = try #require(round)
-        sessions.answered(Self.two, in: first, isLocked: true, isIdle: true, at: .zero)
+        sessions.answered(Self.two, in: first, .init(isLocked: true, isIdle: true), at: .zero)
         #expect(!sessions.isKnown && !sessions.contains(Self.two))
-        sessions.answered(Self.one, in: second, isLocked: false, isIdle: nil, at: .zero)
+        sessions.answered(Self.one, in: second, .init(isLocked: false, isIdle: nil), at: .zero)
         #expect(sessions.isKnown && !sessions.isLocked)
     }
 
@@ -63,16 +102,16 @@ import Testing
     @Test(arguments: [false, true]) func aListThatDoesNotComeLeavesTheRoundAsItWas(isEarly: Bool) throws {
         var sessions = LoginSessions()
         let round = try self.begin([Self.one, Self.two], &sessions)
-        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true, at: .zero)
+        sessions.answered(Self.one, in: round, .init(isLocked: true, isIdle: true), at: .zero)
         let question = sessions.ask()
         func fail() { #expect(sessions.listed(nil, asked: question, at: .zero) == nil) }
         if isEarly { fail() }
         #expect(!sessions.isKnown)
-        sessions.answered(Self.two, in: round, isLocked: true, isIdle: false, at: .zero)
+        sessions.answered(Self.two, in: round, .init(isLocked: true, isIdle: false), at: .zero)
         if !isEarly { fail() }
         #expect(sessions.isKnown && sessions.isLocked && !sessions.isIdle)
         #expect(sessions.nextTry == Timestamp.zero + TimeSpan.seconds(1))
-        sessions.changed(Self.two, isLocked: false, isIdle: true)
+        sessions.changed(Self.two, .init(isLocked: false, isIdle: true))
         #expect(sessions.isKnown && !sessions.isLocked && sessions.isIdle)
     }
 
@@ -89,7 +128,7 @@ import Testing
         }
         // One that comes ends it, and the next failure is made up for soon.
         let round = try self.begin([Self.one], &sessions)
-        sessions.answered(Self.one, in: round, isLocked: true, isIdle: true, at: .zero)
+        sessions.answered(Self.one, in: round, .init(isLocked: true, isIdle: true), at: .zero)
         #expect(sessions.nextTry == nil && sessions.isLocked)
         let (old, new) = (sessions.ask(), sessions.ask())
         for question in [old, new] { #expect(sessions.listed(nil, asked: question, at: now) == nil) }
@@ -106,7 +145,7 @@ import Testing
         for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
             let round = try self.begin([Self.one, Self.two, "/session/c3"], &sessions)
             sessions.failed(Self.one, in: round &- 1, at: now)
-            sessions.answered(Self.two, in: round, isLocked: true, isIdle: true, at: now)
+            sessions.answered(Self.two, in: round, .init(isLocked: true, isIdle: true), at: now)
             sessions.failed(Self.one, in: round, at: now)
             // While another may still answer nobody is asked again.
             #expect(!sessions.isKnown && sessions.nextTry == nil)
@@ -118,12 +157,12 @@ import Testing
         }
         var round = try self.begin([Self.one, Self.two], &sessions)
         sessions.failed(Self.one, in: round, at: now)
-        sessions.answered(Self.two, in: round, isLocked: true, isIdle: true, at: .zero)
+        sessions.answered(Self.two, in: round, .init(isLocked: true, isIdle: true), at: .zero)
         #expect(sessions.isKnown && sessions.isLocked && sessions.isIdle && sessions.nextTry != nil)
         // A round in which all answer ends it, and the next failure is made up for soon.
         round = try self.begin([Self.one, Self.two], &sessions)
         for session in [Self.one, Self.two] {
-            sessions.answered(session, in: round, isLocked: false, isIdle: false, at: .zero)
+            sessions.answered(session, in: round, .init(isLocked: false, isIdle: false), at: .zero)
         }
         #expect(sessions.isKnown && !sessions.isLocked && sessions.nextTry == nil)
         round = try self.begin([Self.one], &sessions)

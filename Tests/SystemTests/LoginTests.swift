@@ -74,6 +74,28 @@ extension EndToEnd {
             #expect(try !self.locked(stage))
         }
 
+        /// Something of it still runs, and so logind lists it.
+        @Test func whoHasLoggedOutKeepsNoScreenUnlocked() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let mock = try self.startLogin(stage)
+            for session in ["c1", "c2"] {
+                try self.mock(stage, "AddSession", "ssusb", session, "seat0", Self.own, "me", "true")
+            }
+            try self.lock("c2", true, stage)
+            try stage.startBroker()
+            try self.lock("c1", true, stage)
+            try stage.until("both are locked") { try self.locked(stage) }
+            try self.lock("c1", false, stage)
+            try stage.until("one is not") { try !self.locked(stage) }
+            let end = try stage.busctl(
+                "call", "org.freedesktop.login1", "/org/freedesktop/login1/session/c1", "org.freedesktop.DBus.Mock",
+                "UpdateProperties", "sa{sv}", "org.freedesktop.login1.Session", "2", "State", "s", "closing", "Active",
+                "b", "true")
+            #expect(end.status == 0, "\(end.stderr)")
+            try stage.until("the other one counts alone") { try self.locked(stage) }
+            _ = try mock.terminate()
+        }
+
         @Test func aLogindThatComesLaterIsAsked() throws {
             let stage = try Stage(source: nil)
             #expect(try stage.jostle("lock").status == 0)
