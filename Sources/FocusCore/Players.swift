@@ -3,6 +3,9 @@ package import Motion
 /// The media players on a bus, and whose play.
 ///
 /// A player says of which app it is as a window does, and is believed as much: see `AppNamer`.
+///
+/// Anybody may have many connections. When there is no room, whose process has most of them gives up one: all of a sandbox come from
+/// one process, its proxy.
 package struct Players: Sendable {
     /// The most connections that are players, and the most names of one of them that are kept.
     package static let most = 64
@@ -22,6 +25,10 @@ package struct Players: Sendable {
 
     private struct Player: Sendable {
         var names: Set<String> = []
+        /// Its place among those that came.
+        let number: UInt64
+        /// `nil`: not known yet.
+        var process: UInt32?
         /// `nil`: not known yet.
         var claims: WindowClaims?
         var isPlaying = false
@@ -35,6 +42,7 @@ package struct Players: Sendable {
     private var players: [String: Player] = [:]
     private var owners: [String: String] = [:]
     private var lastQuestion: UInt64 = 0
+    private var lastNumber: UInt64 = 0
     /// How many were left out for want of room.
     package private(set) var leftOut: UInt64 = 0
 
@@ -52,15 +60,41 @@ package struct Players: Sendable {
             }
         }
         guard let owner else { return changes }
-        let player = self.players[owner]
-        guard player.map({ $0.names.count < Self.mostNames }) ?? (self.players.count < Self.most) else {
+        if self.players[owner] == nil {
+            if self.players.count == Self.most {
+                self.leftOut &+= 1
+                guard let last = self.lastOfMost else { return changes }
+                self.remove(last)
+                changes.append(.leave(last))
+            }
+            self.lastNumber += 1
+            self.players[owner] = Player(number: self.lastNumber)
+            changes.append(.come(owner))
+        } else if self.players[owner]?.names.count == Self.mostNames {
             self.leftOut &+= 1
             return changes
         }
-        self.players[owner, default: Player()].names.insert(name)
+        self.players[owner]?.names.insert(name)
         self.owners[name] = owner
-        if player == nil { changes.append(.come(owner)) }
         return changes
+    }
+
+    /// The last to come of those of the process that has most of them; `nil`: none that is known has more than one.
+    private var lastOfMost: String? {
+        var last: [UInt32: (count: Int, number: UInt64, owner: String)] = [:]
+        for (owner, player) in self.players {
+            guard let process = player.process else { continue }
+            let known = last[process] ?? (0, 0, owner)
+            last[process] = (
+                known.count + 1, max(known.number, player.number), player.number > known.number ? owner : known.owner
+            )
+        }
+        let most = last.values.max { ($0.count, $0.number) < ($1.count, $1.number) }
+        return most.flatMap { $0.count > 1 ? $0.owner : nil }
+    }
+
+    private mutating func remove(_ owner: String) {
+        for name in self.players.removeValue(forKey: owner)?.names ?? [] { self.owners[name] = nil }
     }
 
     /// The bus is gone, and all who were on it.
@@ -69,9 +103,13 @@ package struct Players: Sendable {
         return self.players.keys.sorted().map { .leave($0) }
     }
 
-    /// A player said of which app it is, and the bus of which process.
-    package mutating func describe(_ owner: String, entry: String?, process: UInt32?) {
-        self.players[owner]?.claims = WindowClaims(appID: entry, process: process)
+    /// The bus said of which process a player is.
+    package mutating func identify(_ owner: String, process: UInt32?) { self.players[owner]?.process = process }
+
+    /// A player said of which app it is.
+    package mutating func describe(_ owner: String, entry: String?) {
+        guard let player = self.players[owner] else { return }
+        self.players[owner]?.claims = WindowClaims(appID: entry, process: player.process)
     }
 
     /// A player said how it is: `Playing`, `Paused` or `Stopped`.

@@ -88,9 +88,9 @@ final class PlayerLink {
     /// Finds out whose player it is.
     private func describe(_ owner: String) {
         self.bus.callBus("GetConnectionUnixProcessID", owner) { [weak self] result in
-            let process = try? result.take().read(reply: UInt32.self)
+            self?.players.identify(owner, process: try? result.take().read(reply: UInt32.self))
             self?.get(Players.prefix, "DesktopEntry", of: owner) { [weak self] entry in
-                self?.players.describe(owner, entry: entry, process: process)
+                self?.players.describe(owner, entry: entry)
                 self?.roll.change()
             }
         }

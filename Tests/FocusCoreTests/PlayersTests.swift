@@ -20,7 +20,8 @@ import Testing
         #expect(players.put(Self.one, owner: ":1.1") == [])
         players.hear(":1.1", status: "Playing")
         #expect(Self.named(players) == [])
-        players.describe(":1.1", entry: "org.example.A", process: 7)
+        players.identify(":1.1", process: 7)
+        players.describe(":1.1", entry: "org.example.A")
         #expect(Self.named(players) == [Self.a])
         for status in ["Paused", "Stopped", "playing", ""] {
             players.hear(":1.1", status: "Playing")
@@ -30,7 +31,8 @@ import Testing
         }
         // Who is no player says what he likes.
         players.hear(":1.2", status: "Playing")
-        players.describe(":1.2", entry: "org.example.B", process: 8)
+        players.identify(":1.2", process: 8)
+        players.describe(":1.2", entry: "org.example.B")
         #expect(Self.named(players) == [] && !players.contains(":1.2"))
     }
 
@@ -38,20 +40,23 @@ import Testing
         var players = Players()
         _ = players.put(Self.one, owner: ":1.1")
         _ = players.put(Self.two, owner: ":1.1")
-        players.describe(":1.1", entry: "org.example.A", process: 7)
+        players.identify(":1.1", process: 7)
+        players.describe(":1.1", entry: "org.example.A")
         players.hear(":1.1", status: "Playing")
         // It has another name yet.
         #expect(players.put(Self.one, owner: nil) == [])
         #expect(Self.named(players) == [Self.a])
         #expect(players.put(Self.two, owner: ":1.2") == [.leave(":1.1"), .come(":1.2")])
         #expect(Self.named(players) == [])
-        players.describe(":1.2", entry: "org.example.B", process: 8)
+        players.identify(":1.2", process: 8)
+        players.describe(":1.2", entry: "org.example.B")
         players.hear(":1.2", status: "Playing")
         #expect(Self.named(players) == [Self.b])
         #expect(players.clear() == [.leave(":1.2")])
         #expect(Self.named(players) == [])
         // What was asked of it before is answered too late.
-        players.describe(":1.2", entry: "org.example.B", process: 8)
+        players.identify(":1.2", process: 8)
+        players.describe(":1.2", entry: "org.example.B")
         #expect(!players.contains(":1.2"))
     }
 
@@ -66,7 +71,8 @@ import Testing
         var players = Players()
         #expect(players.ask(":1.1") == nil, "who is no player is not asked")
         _ = players.put(Self.one, owner: ":1.1")
-        players.describe(":1.1", entry: "org.example.A", process: 7)
+        players.identify(":1.1", process: 7)
+        players.describe(":1.1", entry: "org.example.A")
         let first = try Self.question(&players)
         #expect(players.ask(":1.1") == nil, "one question at a time")
         players.hear(":1.1", status: "Playing")
@@ -88,7 +94,8 @@ import Testing
         let fourth = try Self.question(&players)
         _ = players.put(Self.one, owner: nil)
         _ = players.put(Self.one, owner: ":1.1")
-        players.describe(":1.1", entry: "org.example.A", process: 7)
+        players.identify(":1.1", process: 7)
+        players.describe(":1.1", entry: "org.example.A")
         let fifth = try Self.question(&players)
         #expect(players.answer(":1.1", to: fourth, status: nil) == false)
         #expect(players.answer(":1.1", to: fifth, status: "Playing") == true)
@@ -105,6 +112,23 @@ import Testing
         for number in 0..<200 { _ = greedy.put("org.mpris.MediaPlayer2.p\(number)", owner: ":1.1") }
         #expect(greedy.put(Self.one, owner: ":1.2") == [.come(":1.2")])
         #expect(greedy.leftOut == 200 - UInt64(Players.mostNames))
+        // Nor does a process that has many connections, as a sandbox has: the last of it makes room.
+        var crowd = Players()
+        for number in 0..<Players.most {
+            _ = crowd.put("org.mpris.MediaPlayer2.p\(number)", owner: ":2.\(number)")
+            crowd.identify(":2.\(number)", process: number < 2 ? 6 : 7)
+        }
+        let last = ":2.\(Players.most - 1)"
+        #expect(crowd.put(Self.one, owner: ":1.2") == [.leave(last), .come(":1.2")])
+        crowd.identify(":1.2", process: 8)
+        #expect(crowd.contains(":2.0") && crowd.contains(":2.1") && !crowd.contains(last) && crowd.leftOut == 1)
+        // What makes room for nobody changes nobody else.
+        #expect(crowd.put("org.mpris.MediaPlayer2.p\(Players.most - 1)", owner: nil) == [])
+        for number in 0..<200 {
+            _ = crowd.put("org.mpris.MediaPlayer2.q\(number)", owner: ":3.\(number)")
+            crowd.identify(":3.\(number)", process: 7)
+        }
+        #expect(crowd.contains(":1.2") && crowd.contains(":2.0") && crowd.contains(":2.1"))
         // What is no player's name is none.
         #expect(greedy.put("org.mpris.MediaPlayer2", owner: ":1.3") == [])
         #expect(greedy.put("org.mpris.MediaPlayer2x.one", owner: ":1.3") == [])
