@@ -62,8 +62,10 @@ package final class Daemon {
     ///   - ready: the bus is there, or there again; the name is ours.
     ///   - lost: the bus went away.
     ///   - reload: SIGHUP.
+    ///   - leaving: it is over, and what is said now is said before we leave the bus.
     package func run(
-        ready: @escaping () -> Void, lost: @escaping () -> Void, reload: @escaping () -> Void = {}
+        ready: @escaping () -> Void, lost: @escaping () -> Void, reload: @escaping () -> Void = {},
+        leaving: () -> Void = {}
     ) throws -> ExitCode {
         self.bus.onReady = { [unowned self] in
             self.isHeldUp = false
@@ -108,6 +110,7 @@ package final class Daemon {
         self.services.startWatchdog(on: self.loop)
         try self.loop.run()
         self.services.stopping()
+        leaving()
         self.bus.close()
         self.log.flush()
         return self.exitCode

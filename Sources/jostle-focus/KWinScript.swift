@@ -18,9 +18,8 @@ enum KWinScript {
         } catch {
             return onFailure("\(error)")
         }
-        let scripting = CallTarget(owner, ObjectPath(literal: "/Scripting"), self.interface)
-        bus.call(scripting, "unloadScript", self.name, autoStart: false) { _ in
-            bus.call(scripting, "loadScript", path, self.name, autoStart: false) { result in
+        self.unload(from: owner, on: bus) {
+            bus.call(self.scripting(of: owner), "loadScript", path, self.name, autoStart: false) { result in
                 do throws(BusError) {
                     let number = try result.take().read(reply: Int32.self)
                     guard number >= 0 else { throw .failed("it has one of that name") }
@@ -31,6 +30,15 @@ enum KWinScript {
                 }
             }
         }
+    }
+
+    /// Has KWin run it no more.
+    static func unload(from owner: String, on bus: Connection, then: @escaping () -> Void = {}) {
+        bus.call(self.scripting(of: owner), "unloadScript", self.name, autoStart: false) { _ in then() }
+    }
+
+    private static func scripting(of owner: String) -> CallTarget {
+        CallTarget(owner, ObjectPath(literal: "/Scripting"), self.interface)
     }
 
     private static func run(

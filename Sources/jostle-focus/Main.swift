@@ -57,8 +57,8 @@ struct Main {
                 lost: {
                     names.forgetAll()
                     players.forget()
-                })
-            for source in sources { source.stop() }
+                },
+                leaving: { for source in sources { source.stop() } })
             code.exit()
         } catch let problem as UsageProblem {
             self.syntax.exit(with: problem)

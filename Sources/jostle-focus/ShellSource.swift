@@ -83,6 +83,9 @@ final class ShellSource: FocusSource {
         if let patience { self.loop.cancel(patience) }
         (self.token, self.patience) = (nil, nil)
         self.stopRetry()
+        // It would call us with the next window that changes, and the bus start whoever is called.
+        if let owner, self.shell == .kwin { KWinScript.unload(from: owner, on: self.bus) }
+        self.owner = nil
     }
 
     private func ownerChanged(_ owner: String?) {

@@ -47,6 +47,21 @@ extension Senses {
             _ = try reporter.terminate()
         }
 
+        /// Or the next window would have us started again.
+        @Test func whoEndsHasKWinRunItsScriptNoMore() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let shell = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/kwin.py"), stage.address])
+            _ = try shell.waitForLine { $0 == "ready" }
+            let focus = try BackgroundProgram(
+                "jostle-focus", ["--bus", stage.address, "--source", "kwin"],
+                environment: ["XDG_RUNTIME_DIR": stage.bus.directory])
+            _ = try shell.waitForLine { $0 == "run" }
+            #expect(try focus.terminate() == .exited(0))
+            _ = try shell.waitForLine { $0 == "unloadScript" }
+            _ = try shell.terminate()
+        }
+
         /// While there is no X server, anybody may listen in its place.
         @Test(.enabled(if: geteuid() == 0, "only root starts a server as somebody else"))
         func aStrangersXServerIsToldNothing() throws {
