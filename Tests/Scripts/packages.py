@@ -159,6 +159,13 @@ def test(folder, directory):
     check(not state.exists(), "there is no directory for a broker that is not there")
     machine.run("install", "-d", "-o", "jostle", "-g", "jostle", "-m", "700", "/var/lib/jostle")
     (state / "state.db").write_text("kept")
+    # The file of its program is another one after the upgrade.
+    older = subprocess.Popen(
+        [*machine.inside, "dbus-run-session", "--", "/usr/libexec/jostle-focus", "--source", "x11::4711"],
+        stderr=subprocess.PIPE, text=True)
+    for line in older.stderr:
+        if "serving" in line:
+            break
     machine.apt("install", *(f"/tmp/later/{name}" for name in main))
     check("+later" in machine.run("dpkg-query", "-W", "jostle"), "an upgrade is one")
     check(conffile.read_text() == "# changed by its administrator\n", "an upgrade keeps changed policy")
@@ -176,12 +183,13 @@ def test(folder, directory):
     while os.readlink(f"/proc/{contained.pid}/exe") != "/usr/libexec/jostle-brokerd" and time.monotonic() < deadline:
         time.sleep(0.1)
     machine.apt("remove", *ours)
-    try:
-        daemon.wait(20)
-        check(True, "removal stops a daemon that no systemd has started")
-    except subprocess.TimeoutExpired:
-        daemon.kill()
-        check(False, "removal stops a daemon that no systemd has started")
+    for process, what in ((daemon, "a daemon that no systemd has started"), (older, "one from before the upgrade")):
+        try:
+            process.wait(20)
+            check(True, f"removal stops {what}")
+        except subprocess.TimeoutExpired:
+            process.kill()
+            check(False, f"removal stops {what}")
     check(contained.poll() is None, "removal leaves the daemon of a container alone")
     contained.kill()
     contained.wait()
