@@ -2,6 +2,7 @@ import DBus
 import DaemonSupport
 import FocusCore
 import Loop
+import Motion
 
 /// Ubuntu Touch's shell, which says of a process whether it has the focus, but not when that changes.
 ///
@@ -24,8 +25,13 @@ final class LomiriSource: FocusSource {
     /// A round of questions is under way, and how many of its answers are not there yet.
     private var waiting = 0
     private var found: UInt32?
+    /// A question of the round was not answered: then it is not known that nobody is in front.
+    private var isInDoubt = false
     /// Something changed since the round began.
     private var isStale = false
+    /// When to ask again because of a doubt.
+    private var patience = RetryPatience()
+    private var timer: EventLoop.TimerID?
 
     /// What a shell is called, and who tells of apps beside it.
     private struct Names: Sendable {
@@ -77,6 +83,7 @@ final class LomiriSource: FocusSource {
     func stop() {
         for token in self.tokens { self.names.unfollow(token) }
         self.tokens = []
+        self.bus.loop.cancel(&self.timer)
     }
 
     private func ownerChanged() {
@@ -85,6 +92,7 @@ final class LomiriSource: FocusSource {
         guard owner != self.shell?.owner else { return }
         if self.shell != nil { self.front.leave() }
         (self.waiting, self.isStale, self.candidates) = (0, false, FrontCandidates())
+        self.patience = RetryPatience()
         self.shell = nil
         guard let index, let owner else { return }
         self.shell = (owner, Self.known[index])
@@ -106,7 +114,10 @@ final class LomiriSource: FocusSource {
             return
         }
         self.isStale = false
+        self.isInDoubt = false
         self.found = nil
+        self.patience.tried()
+        self.bus.loop.cancel(&self.timer)
         let candidates = self.candidates.beginRound()
         guard !candidates.isEmpty else { return self.finish() }
         self.waiting = candidates.count
@@ -114,7 +125,11 @@ final class LomiriSource: FocusSource {
         for process in candidates {
             self.bus.call(target, "isPidFocused", process, autoStart: false) { [weak self] result in
                 guard let self, self.shell?.owner == shell.owner, self.waiting > 0 else { return }
-                if let isFocused = try? result.take().read(reply: Bool.self), isFocused { self.found = process }
+                do throws(BusError) {
+                    if try result.take().read(reply: Bool.self) { self.found = process }
+                } catch {
+                    self.isInDoubt = self.isInDoubt || error.isForTheMoment
+                }
                 self.waiting -= 1
                 if self.waiting == 0 { self.finish() }
             }
@@ -122,9 +137,15 @@ final class LomiriSource: FocusSource {
     }
 
     private func finish() {
-        if let found { self.candidates.confirm(found) }
-        self.front.set(self.found)
-        self.desk.complete()
+        if self.found == nil, self.isInDoubt {
+            self.patience.failed(at: DeskLink.now())
+            self.bus.loop.set(&self.timer, at: self.patience.nextTry?.microseconds) { [weak self] in self?.ask() }
+        } else {
+            self.patience = RetryPatience()
+            if let found { self.candidates.confirm(found) }
+            self.front.set(self.found)
+            self.desk.complete()
+        }
         if self.isStale { self.ask() }
     }
 }

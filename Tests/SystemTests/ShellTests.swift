@@ -108,6 +108,41 @@ extension Senses {
             try scene.until("forget")
         }
 
+        /// That it did not answer is not that nobody is in front, and nothing else need happen for it to be asked again.
+        @Test func aShellThatFailsForOnceIsAskedAgain() throws {
+            let scene = try DesktopScene()
+            try scene.startFocus("lomiri", [:])
+            let name = "com.lomiri.Shell.FocusInfo"
+            let mock = try scene.startMock(name, "/com/lomiri/Shell/FocusInfo", name)
+            let failure = "dbus.exceptions.DBusException('busy', name='org.freedesktop.DBus.Error.Failed')"
+            try mock.add(
+                "isPidFocused", "u", "b",
+                """
+                self.failures = getattr(self, 'failures', 0) - 1
+                if self.failures >= 0: raise \(failure)
+                ret = args[0] == getattr(self, 'focused', 0)
+                """)
+            try mock.add("Focus", "u", "", "self.focused = args[0]")
+            try mock.add("Fail", "u", "", "self.failures = args[0]")
+            func say(_ member: String, _ process: String) throws {
+                let signal = try scene.stage.busctl(
+                    "emit", "/", "com.lomiri.LomiriAppLaunch", member, "ssat", "app", "", "1", process)
+                #expect(signal.status == 0, "\(signal.stderr)")
+            }
+            try mock.call("Focus", "u", "4711")
+            try say("ApplicationResumed", "4711")
+            try scene.until("?||")
+            // It fails once for each of the two that it is asked after, and has another one in front by then.
+            try mock.call("Fail", "u", "2")
+            try mock.call("Focus", "u", "4712")
+            let reports = scene.reports
+            try say("ApplicationPaused", "4712")
+            // Nothing was said in between.
+            try scene.until("?||")
+            #expect(scene.reports == reports + 1)
+            #expect(try scene.stage.jostle("focus", "--list").stdout.contains("pid=4712"))
+        }
+
         /// Whoever likes opens thousands of windows, and has apps come and go.
         @Test func thousandsOfWindowsKeepNobodyWaiting() throws {
             let scene = try DesktopScene(broker: false)
