@@ -2,6 +2,7 @@ import DBus
 import DaemonSupport
 import FocusCore
 import Loop
+import Motion
 
 /// Sailfish's shell, which says on the system bus of which process the topmost window is.
 ///
@@ -16,8 +17,11 @@ final class LipstickSource: FocusSource {
     private let log: Log
     /// Lipstick's unique name; only its signals count.
     private var owner: String?
-    /// Something was said since it was asked.
+    /// Something was said since it came.
     private var isSaid = false
+    /// When to ask again, because it did not answer.
+    private var patience = RetryPatience()
+    private var timer: EventLoop.TimerID?
 
     private static let service = "org.nemomobile.lipstick"
     private static let interface: StaticString = "org.nemomobile.compositor"
@@ -47,14 +51,26 @@ final class LipstickSource: FocusSource {
         if !self.bus.openOrRetry() { self.log.notice("\(self.name): no system bus; waiting for one") }
     }
 
-    func stop() { self.bus.close() }
+    func stop() {
+        self.bus.loop.cancel(&self.timer)
+        self.bus.close()
+    }
 
     private func ownerChanged(_ owner: String?) {
         if self.owner != nil { self.front.leave() }
         self.owner = owner
-        guard let owner else { return }
+        self.patience = RetryPatience()
+        self.bus.loop.cancel(&self.timer)
+        guard owner != nil else { return }
         self.isSaid = false
         self.desk.begin()
+        self.ask()
+    }
+
+    /// Asks what is in front, until something is said.
+    private func ask() {
+        guard let owner, !self.isSaid else { return }
+        self.patience.tried()
         let compositor = CallTarget(owner, ObjectPath(literal: "/"), Self.interface.description)
         self.bus.call(compositor, "privateTopmostWindowProcessId", autoStart: false) { [weak self] result in
             guard let self, self.owner == owner, !self.isSaid else { return }
@@ -62,6 +78,9 @@ final class LipstickSource: FocusSource {
                 self.tell(try result.take().read(reply: Int32.self))
             } catch {
                 self.log.warning("lipstick does not say what is in front: \(error)")
+                guard error.isForTheMoment else { return }
+                self.patience.failed(at: DeskLink.now())
+                self.bus.loop.set(&self.timer, at: self.patience.nextTry?.microseconds) { [weak self] in self?.ask() }
             }
         }
     }

@@ -80,6 +80,21 @@ extension Senses {
             try scene.until("forget")
         }
 
+        @Test func aLipstickThatFailsForOnceIsAskedAgain() throws {
+            let scene = try DesktopScene()
+            let mock = try scene.startMock("org.nemomobile.lipstick", "/", "org.nemomobile.compositor")
+            try mock.add(
+                "privateTopmostWindowProcessId", "", "i",
+                """
+                self.asked = getattr(self, 'asked', 0) + 1
+                if self.asked == 1: raise \(DesktopScene.Mock.failure)
+                ret = 4711
+                """)
+            try scene.startFocus("lipstick", ["DBUS_SYSTEM_BUS_ADDRESS": scene.stage.address])
+            try scene.until("?||")
+            #expect(try scene.stage.jostle("focus", "--list").stdout.contains("pid=4711"))
+        }
+
         @Test func lomiriIsAskedWhenAnAppGoesOnOrIsStopped() throws {
             let scene = try DesktopScene()
             try scene.startFocus("lomiri", [:])
@@ -114,12 +129,11 @@ extension Senses {
             try scene.startFocus("lomiri", [:])
             let name = "com.lomiri.Shell.FocusInfo"
             let mock = try scene.startMock(name, "/com/lomiri/Shell/FocusInfo", name)
-            let failure = "dbus.exceptions.DBusException('busy', name='org.freedesktop.DBus.Error.Failed')"
             try mock.add(
                 "isPidFocused", "u", "b",
                 """
                 self.failures = getattr(self, 'failures', 0) - 1
-                if self.failures >= 0: raise \(failure)
+                if self.failures >= 0: raise \(DesktopScene.Mock.failure)
                 ret = args[0] == getattr(self, 'focused', 0)
                 """)
             try mock.add("Focus", "u", "", "self.focused = args[0]")
@@ -202,6 +216,9 @@ extension DesktopScene {
         fileprivate let stage: Stage
         fileprivate let place: [String]
         fileprivate let interface: String
+
+        /// What its methods raise when they fail for once.
+        static let failure = "dbus.exceptions.DBusException('busy', name='org.freedesktop.DBus.Error.Failed')"
 
         func add(_ method: String, _ inputs: String, _ outputs: String, _ code: String) throws {
             try self.send(
