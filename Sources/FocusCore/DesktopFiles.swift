@@ -10,6 +10,9 @@ package struct DesktopFiles: Sendable {
 
     /// Files that are kept, of all folders together.
     package static let most = 8_192
+    /// Files that one name may mean: so many of the host, and so many of packages' sandboxes. A package may bring any number of them, and
+    /// each window of that name is compared with all.
+    package static let mostAlike = 256
 
     package init() {}
 
@@ -29,11 +32,16 @@ package struct DesktopFiles: Sendable {
         let reading = bytes.map { DesktopEntry.read(id, $0) } ?? .nothing
         self.readings[id] = reading
         guard case .entry(let entry) = reading else { return }
-        if let name = entry.startupClass { self.byClass[name, default: []].append(entry) }
+        if let name = entry.startupClass { Self.note(entry, as: name, in: &self.byClass) }
         for name in Set([entry.id, entry.startupClass].compactMap { $0.map(Self.folded) }) {
-            self.byFoldedName[name, default: []].append(entry)
+            Self.note(entry, as: name, in: &self.byFoldedName)
         }
-        if let program = entry.program { self.byProgram[Self.folded(program), default: []].append(entry) }
+        if let program = entry.program { Self.note(entry, as: Self.folded(program), in: &self.byProgram) }
+    }
+
+    private static func note(_ entry: DesktopEntry, as name: String, in entries: inout [String: [DesktopEntry]]) {
+        let alike = entries[name]?.count { $0.isOfHost == entry.isOfHost } ?? 0
+        if alike < self.mostAlike { entries[name, default: []].append(entry) }
     }
 
     /// The id of a file; `nil` when it is none of an app's.
@@ -123,7 +131,8 @@ package struct DesktopFiles: Sendable {
         var left: [Found] = []
         for name in names where left.count != 1 {
             let found = find(name)
-            let both = left.filter { known in found.contains { $0.entry == known.entry } }
+            let ids = Set(found.map(\.entry.id))
+            let both = left.filter { ids.contains($0.entry.id) }
             if left.isEmpty { left = found } else if !both.isEmpty { left = both }
         }
         return left

@@ -125,6 +125,29 @@ import Testing
                 == "org.example.Second")
     }
 
+    /// A package may bring thousands: a window is compared with few of them, and what the host has is found beside them.
+    @Test func ofVeryManyFilesOfOneNameFewCount() {
+        var files = DesktopFiles()
+        for number in 0..<4_000 {
+            let name = number % 2 == 0 ? "tool" : "Tool"
+            files.add(
+                "org.example.Packed.f\(number).desktop",
+                Self.entry("Exec=flatpak run x\nStartupWMClass=\(name)\nX-Flatpak=org.example.Packed"))
+        }
+        files.add("org.example.Tool.desktop", Self.entry("Exec=y\nStartupWMClass=tool"))
+        #expect(files.count == 4_001)
+        guard case .several(let found) = files.match(["tool", "Tool"], where: { _ in true }) else {
+            Issue.record("it could be any of them")
+            return
+        }
+        #expect(found.count == DesktopFiles.mostAlike + 1)
+        guard case .one(let own, _) = files.match(["tool", "Tool"], where: { $0.flatpak == nil }) else {
+            Issue.record("the host has one")
+            return
+        }
+        #expect(own.id == "org.example.Tool")
+    }
+
     @Test func whatMenusDoNotShowGivesWay() {
         let namer = Self.namer([
             ("org.example.Importer", "Exec=importer\nStartupWMClass=viewer\nNoDisplay=true"),
