@@ -37,6 +37,10 @@ package struct AppNamer: Sendable {
         }
     }
 
+    /// Names of windows that a Flatpak may have. It brings app files for as many ids as it likes; all begin with its own, which has three
+    /// parts at least, and each window is compared with all.
+    static let mostOfFlatpak = 64
+
     /// Goes by these desktop files from now on.
     package mutating func take(_ files: DesktopFiles) { self.files = files }
 
@@ -46,9 +50,13 @@ package struct AppNamer: Sendable {
         self.aliases = WindowAliases()
         self.flatpaksAliases = WindowAliases()
         self.processes = [:]
+        var ofFlatpaks: [String: Int] = [:]
         for app in apps {
             if app.isOfFlatpak {
-                self.flatpaksAliases.add(app.windows, of: app.id)
+                let flatpak = app.id.name.split(separator: ".").prefix(3).joined(separator: ".")
+                let windows = app.windows.prefix(Self.mostOfFlatpak - ofFlatpaks[flatpak, default: 0])
+                ofFlatpaks[flatpak, default: 0] += windows.count
+                self.flatpaksAliases.add(windows, of: app.id)
             } else {
                 self.aliases.add(app.windows, of: app.id)
             }

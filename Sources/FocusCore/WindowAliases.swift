@@ -11,9 +11,8 @@ package struct WindowAliases: Sendable {
     package mutating func add(_ patterns: some Sequence<NamePattern>, of app: AppID) {
         for pattern in patterns {
             if pattern.isLiteral {
-                if self.byName[pattern.text]?.contains(app) != true {
-                    self.byName[pattern.text, default: []].append(app)
-                }
+                // What an app says comes together; many may say the same.
+                if self.byName[pattern.text]?.last != app { self.byName[pattern.text, default: []].append(app) }
             } else {
                 self.globs.append((pattern, app))
             }

@@ -148,6 +148,23 @@ import Testing
         #expect(own.id == "org.example.Tool")
     }
 
+    /// A Flatpak may bring app files for thousands of ids below its own.
+    @Test func ofVeryManyNamesOfAFlatpakFewCount() {
+        var namer = AppNamer()
+        let many = (100..<300).map {
+            AppNamer.KnownApp(
+                id: AppID("org.example.Packed.f\($0)"), windows: [NamePattern("name\($0)")], isOfFlatpak: true)
+        }
+        let other = AppNamer.KnownApp(
+            id: AppID("org.example.Tool"), windows: [NamePattern("tool*")], isOfFlatpak: true)
+        namer.take(many + [other])
+        let known = (100..<300).count { namer.app(of: WindowClaims(appID: "name\($0)")).id != nil }
+        #expect(known == 64)
+        #expect(
+            namer.app(of: WindowClaims(appID: "name100")) == Self.named("org.example.Packed.f100", .alias))
+        #expect(namer.app(of: WindowClaims(appID: "tool-1")) == Self.named("org.example.Tool", .alias))
+    }
+
     @Test func whatMenusDoNotShowGivesWay() {
         let namer = Self.namer([
             ("org.example.Importer", "Exec=importer\nStartupWMClass=viewer\nNoDisplay=true"),
