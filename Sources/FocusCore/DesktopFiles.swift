@@ -5,6 +5,8 @@ package struct DesktopFiles: Sendable {
     private var byClass: [String: [DesktopEntry]] = [:]
     private var byFoldedName: [String: [DesktopEntry]] = [:]
     private var byProgram: [String: [DesktopEntry]] = [:]
+    /// What was read of each Flatpak.
+    private var flatpaks: [String: (files: Int, bytes: Int)] = [:]
     /// Files for which there was no room.
     package private(set) var leftOut = 0
 
@@ -13,22 +15,39 @@ package struct DesktopFiles: Sendable {
     /// Files that one name may mean: so many of the host, and so many of packages' sandboxes. A package may bring any number of them, and
     /// each window of that name is compared with all.
     package static let mostAlike = 256
+    /// The same of one Flatpak, and the bytes of them that are read. It may bring as many as it likes, and they are the same few blocks on
+    /// the disk; none of others' is to be left out for them, and nobody to wait.
+    package static let mostOfFlatpak = (files: 64, bytes: 2 << 20)
 
     package init() {}
 
     package var count: Int { self.readings.count }
 
+    /// Takes in a file, whatever folder it stands in.
+    ///
+    /// - Parameter bytes: What stands in it; `nil`: it cannot be read.
+    package mutating func add(_ path: String, _ bytes: [UInt8]?) { self.add(path, ofFlatpak: false) { bytes } }
+
     /// Takes in a file. Of those with one id only that counts which comes first.
     ///
     /// - Parameters:
     ///   - path: Where it stands below the folder `applications`.
-    ///   - bytes: What stands in it; `nil`: it cannot be read.
-    package mutating func add(_ path: String, _ bytes: [UInt8]?) {
+    ///   - isOfFlatpak: Whether it stands where Flatpak puts what its apps bring, named after each app.
+    ///   - read: Reads what stands in it, if there is room for it; `nil`: it cannot be read.
+    package mutating func add(_ path: String, ofFlatpak isOfFlatpak: Bool, read: () -> [UInt8]?) {
         guard let id = Self.id(ofPath: path), self.readings[id] == nil else { return }
-        guard self.readings.count < Self.most else {
+        // An app's id has three parts at least, and all that it brings begins with it.
+        let parts = id.split(separator: ".", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
+        let flatpak = parts.joined(separator: ".")
+        let taken = self.flatpaks[flatpak] ?? (0, 0)
+        let hasRoom =
+            !isOfFlatpak || taken.files < Self.mostOfFlatpak.files && taken.bytes < Self.mostOfFlatpak.bytes
+        guard self.readings.count < Self.most, hasRoom else {
             self.leftOut += 1
             return
         }
+        let bytes = read()
+        if isOfFlatpak { self.flatpaks[flatpak] = (taken.files + 1, taken.bytes + (bytes?.count ?? 0)) }
         let reading = bytes.map { DesktopEntry.read(id, $0) } ?? .nothing
         self.readings[id] = reading
         guard case .entry(let entry) = reading else { return }

@@ -63,7 +63,9 @@ final class DesktopFolders {
 
     private func take(_ reading: Reading) {
         if reading.files.leftOut > 0 {
-            self.log.warning("\(reading.files.leftOut) desktop files are left out: \(DesktopFiles.most) are read")
+            self.log.warning(
+                "\(reading.files.leftOut) desktop files are left out: \(DesktopFiles.most) are read, and of a Flatpak "
+                    + "\(DesktopFiles.mostOfFlatpak.files) of \(DesktopFiles.mostOfFlatpak.bytes >> 20) MiB together")
         }
         self.log.debug("\(reading.files.count) desktop files are known")
         self.onRead(reading.files)
@@ -71,37 +73,53 @@ final class DesktopFolders {
 
     /// One reading of all folders, a file at a time.
     private final class Reading {
-        private var folders: ArraySlice<(path: String, name: String, depth: Int)>
-        private var waiting: ArraySlice<(path: String, name: String, depth: Int)> = []
+        /// A file or a folder, and its name below the folder where the reading began.
+        private struct Place {
+            var path: String
+            var name = ""
+            var depth = 0
+            var isOfFlatpak: Bool
+        }
+
+        private var folders: ArraySlice<Place>
+        private var waiting: ArraySlice<Place> = []
         private(set) var files = DesktopFiles()
         private var buffer = [UInt8](repeating: 0, count: DesktopEntry.mostBytes + 1)
 
         init(_ folders: [String]) {
-            self.folders = folders.map { (path: $0, name: "", depth: 0) }[...]
+            self.folders =
+                folders.map {
+                    Place(path: $0, isOfFlatpak: DesktopPlaces.installation(ofFolder: $0) != nil)
+                }[...]
         }
 
         /// Goes on for a moment; false when all is read.
         func step() -> Bool {
-            if let (path, name, depth) = self.waiting.popFirst() {
-                if DesktopFiles.id(ofPath: name) != nil {
-                    self.files.add(name, self.contents(path))
-                } else if depth < DesktopPlaces.deepest {
-                    self.list(path, name, depth + 1)
+            if let place = self.waiting.popFirst() {
+                if DesktopFiles.id(ofPath: place.name) != nil {
+                    self.files.add(place.name, ofFlatpak: place.isOfFlatpak) { self.contents(place.path) }
+                } else if place.depth < DesktopPlaces.deepest {
+                    self.list(place, place.depth + 1)
                 }
                 return true
             }
-            guard let (path, name, depth) = self.folders.popFirst() else { return false }
-            self.list(path, name, depth)
+            guard let folder = self.folders.popFirst() else { return false }
+            self.list(folder, folder.depth)
             return true
         }
 
         /// What is no folder has no names.
-        private func list(_ path: String, _ name: String, _ depth: Int) {
-            let names = (try? directoryNames(path)) ?? []
+        private func list(_ folder: Place, _ depth: Int) {
+            let names = (try? directoryNames(folder.path)) ?? []
             self.waiting =
                 names.filter { !$0.hasPrefix(".") && ($0.hasSuffix(".desktop") || !$0.contains(".")) }
-                .prefix(DesktopFiles.most + 1)
-                .map { (path: "\(path)/\($0)", name: name.isEmpty ? $0 : "\(name)/\($0)", depth: depth) }[...]
+                // Of a Flatpak few are read, but among many names stand those of others.
+                .prefix(folder.isOfFlatpak ? Int.max : DesktopFiles.most + 1)
+                .map { name in
+                    Place(
+                        path: "\(folder.path)/\(name)", name: folder.name.isEmpty ? name : "\(folder.name)/\(name)",
+                        depth: depth, isOfFlatpak: folder.isOfFlatpak)
+                }[...]
                 + self.waiting
         }
 

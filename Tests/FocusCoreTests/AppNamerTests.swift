@@ -125,6 +125,27 @@ import Testing
                 == "org.example.Second")
     }
 
+    /// It may bring any number, and they cost it nothing: all are one file on the disk.
+    @Test func aFlatpakTakesNoRoomOfOthers() {
+        var files = DesktopFiles()
+        var read = 0
+        func add(_ id: String, _ bytes: [UInt8], ofFlatpak: Bool = true) {
+            files.add("\(id).desktop", ofFlatpak: ofFlatpak) {
+                read += 1
+                return bytes
+            }
+        }
+        for number in 0..<DesktopFiles.most { add("org.example.Packed.f\(number)", Self.entry("Exec=x")) }
+        #expect(files.count == DesktopFiles.mostOfFlatpak.files && read == files.count)
+        #expect(files.leftOut == DesktopFiles.most - read)
+        let long = Self.entry("Exec=x") + [UInt8](repeating: 0x0A, count: 250 << 10)
+        for number in 0..<100 { add("org.example.Long.f\(number)", long) }
+        #expect(read < DesktopFiles.mostOfFlatpak.files + 10)
+        add("org.example.Other", Self.entry("Exec=x"))
+        add("org.example.Own", Self.entry("Exec=x"), ofFlatpak: false)
+        #expect(files["org.example.Other"] != nil && files["org.example.Own"] != nil)
+    }
+
     /// A package may bring thousands: a window is compared with few of them, and what the host has is found beside them.
     @Test func ofVeryManyFilesOfOneNameFewCount() {
         var files = DesktopFiles()
