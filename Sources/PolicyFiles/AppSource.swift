@@ -42,10 +42,12 @@ package struct AppSource: Sendable {
                 while outcome == nil { outcome = reading.step() }
                 switch outcome {
                 case .bytes(let bytes, _):
-                    let (app, findings) = AppFileReader.read(
+                    let findings = file.directory.crowd
+                    guard findings.isEmpty else { return (nil, findings) }
+                    let (app, found) = AppFileReader.read(
                         PolicyFile(name: path, layer: file.directory.layer, bytes: bytes),
                         ofFlatpak: file.directory.isFlatpaks)
-                    return (app, file.directory.told(findings))
+                    return (app, file.directory.told(found))
                 case .failed(_, missing: true): break
                 case .failed(let finding, missing: false): return (nil, [finding])
                 case .masked, nil: return (nil, [])

@@ -19,6 +19,8 @@ import Motion
     private var opened: [ListedDirectory] = []
     /// The apps of a directory of Flatpak's, as far as they are listed.
     private var flatpaks: [String] = []
+    /// What stands in the directory of one of them, as far as it is listed.
+    private var ofFlatpak: [String] = []
     private let most: (files: Int, limit: String)
     /// One that is not there is empty, unless somebody asked for it.
     private let mustExist: Bool
@@ -79,9 +81,8 @@ import Motion
                     self.findings.append(
                         Finding(unreadable: directory.path, "the directory cannot be read to its end", code))
                 }
-                unsafe closedir(stream)
-                unsafe self.stream = nil
-                self.directories.removeFirst()
+                for name in self.ofFlatpak where directory.counts(name) { self.note(name) }
+                self.leave()
                 // In order, so that what an app says of an id below its own gives way to the app of that id.
                 self.directories = self.flatpaks.sorted().map { directory.flatpak($0) } + self.directories
                 self.flatpaks = []
@@ -90,10 +91,21 @@ import Motion
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }
-            if directory.contents == .flatpaks {
-                if AppID.isValid(name) { self.flatpaks.append(name) }
-            } else if directory.counts(name), self.places.updateValue(self.opened.count - 1, forKey: name) == nil {
-                self.names.append(name)
+            switch directory.contents {
+            case .flatpaks: if AppID.isValid(name) { self.flatpaks.append(name) }
+            case .named:
+                if name != ".", name != ".." { self.ofFlatpak.append(name) }
+                guard self.ofFlatpak.count > PolicyLimits.flatpakFiles else { continue }
+                self.findings.append(
+                    Finding(
+                        .tooMuch, at: Place(file: directory.path, line: 1),
+                        PolicyLimits.excess(
+                            "a Flatpak has too many files, of which none counts", "flatpak-app-files",
+                            PolicyLimits.flatpakFiles),
+                        advice: "put several into one"))
+                self.leave()
+                return true
+            case .files, .userFiles, .outsideFiles: if directory.counts(name) { self.note(name) }
             }
         }
         if self.names.count >= Self.run { self.endRun() }
@@ -113,6 +125,19 @@ import Motion
         if let stream = unsafe self.stream { unsafe closedir(stream) }
         unsafe self.stream = nil
         return !self.directories.isEmpty
+    }
+
+    /// A file counts, whatever earlier directory has one of its name.
+    private func note(_ name: String) {
+        if self.places.updateValue(self.opened.count - 1, forKey: name) == nil { self.names.append(name) }
+    }
+
+    /// Is done with the directory at work.
+    private func leave() {
+        if let stream = unsafe self.stream { unsafe closedir(stream) }
+        unsafe self.stream = nil
+        self.ofFlatpak = []
+        self.directories.removeFirst()
     }
 
     private func endRun() {

@@ -71,6 +71,14 @@ struct ListedDirectory: Equatable, Sendable {
             "\(root)/current/active/files/share/jostle/apps.d", .named(app), within: root, isForeign: true)
     }
 
+    /// What is said of the directory of a Flatpak that has too many files for any of them to count.
+    var crowd: [Finding] {
+        guard case .named = self.contents else { return [] }
+        let listing = DirectoryListing([self], atMost: (PolicyLimits.appFiles, "app-files"), mustExist: false)
+        while listing.step() {}
+        return listing.findings
+    }
+
     /// Where one user's apps are, a later directory before an earlier one: what Flatpak installed for all and for the user, what
     /// is shared, and what is the user's own.
     static func ofUser(_ environment: (String) -> String?) -> [ListedDirectory] {

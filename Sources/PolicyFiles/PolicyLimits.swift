@@ -9,6 +9,8 @@ package enum PolicyLimits {
     /// Files in the directories of policy, and in those of apps (`policy-files`, `app-files`).
     package static let files = 1_024
     static let appFiles = 16_384
+    /// App files that one Flatpak may bring (`flatpak-app-files`): each is an app of its user's, who has a share of those that there may be.
+    static let flatpakFiles = 16
     /// Sections that differ (`policy-sections`).
     static let sections = 131_072
     /// Groups, and classes of sessions (`policy-groups`, `policy-classes`).
@@ -27,7 +29,8 @@ package enum PolicyLimits {
     /// What `Limits` shows of these.
     package static let table: [String: UInt64] = [
         "policy-file-bytes": UInt64(fileBytes), "policy-bytes": UInt64(bytes), "app-file-bytes": UInt64(appFileBytes),
-        "policy-files": UInt64(files), "app-files": UInt64(appFiles), "policy-sections": UInt64(sections),
+        "policy-files": UInt64(files), "app-files": UInt64(appFiles), "flatpak-app-files": UInt64(flatpakFiles),
+        "policy-sections": UInt64(sections),
         "policy-groups": UInt64(groups), "policy-classes": UInt64(classes), "policy-names": UInt64(names),
         "policy-globs": UInt64(globs), "policy-words": UInt64(words), "policy-words-in-all": UInt64(wordsInAll),
         "policy-findings": UInt64(findings),

@@ -274,6 +274,25 @@ import Testing
         }
     }
 
+    /// It takes no room of others, whatever it brings; and what is read of one app is what is read of all.
+    @Test func ofAFlatpakWithTooManyFilesNoneCounts() throws {
+        let many = (0...PolicyLimits.flatpakFiles).map {
+            Self.inFlatpak("org.example.App", "org.example.App.f\($0).conf")
+        }
+        let other = Self.inFlatpak("org.example.Other", "org.example.Other.conf")
+        for count in [many.count - 1, many.count] {
+            let isTooMuch = count == many.count
+            try self.withTree(Array(many.prefix(count)) + [other]) { root in
+                let source = AppSource([], system: [], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
+                let all = source.readAll()
+                #expect(all.files.count == (isTooMuch ? 1 : count + 1) && all.files.contains { $0.usage == other })
+                #expect(all.findings.map(\.check) == (isTooMuch ? [.tooMuch] : []))
+                let (file, findings) = source.read(AppID("org.example.App.f0"))
+                #expect((file == nil) == isTooMuch && findings.map(\.check) == (isTooMuch ? [.tooMuch] : []))
+            }
+        }
+    }
+
     /// Who reads a file knows whether a Flatpak brought it, be it unpacked or exported; a user may write one for it.
     @Test func aFlatpaksFileIsKnownAsSuch() throws {
         let exports = "inst/exports/share/jostle/apps.d"
