@@ -5,9 +5,14 @@ import Motion
 ///
 /// Nobody's detectors are to keep the broker from all else, whatever they listen to. As many hits may come at once as there may be
 /// detectors: one motion may be a hit of each. What is left out is told by number.
+///
+/// Of what a user has, some is kept for apps that are seldom hit: another of the user's, which may be in a sandbox, takes all the rest for as
+/// long as it likes.
 struct HitBook {
     /// How many hits a second of one app are heard, and of all apps of one user.
     static let perSecond = (ofApp: 2_000, ofUser: 4_000)
+    /// An app is hit no more than seldom up to here.
+    private static let seldom = Quota(count: 2, period: .seconds(1), burst: 4)
     /// Users are forgotten whose hits are no matter any more, when there are more than this.
     private static let manyUsers = 32
 
@@ -22,6 +27,8 @@ struct HitBook {
     private struct Entry {
         var count: UInt64 = 0
         var bucket = TokenBucket()
+        /// Whether it is seldom hit.
+        var seldom = TokenBucket()
         /// Since it was told last.
         var leftOut: UInt64 = 0
         var time = Timestamp.zero
@@ -29,6 +36,8 @@ struct HitBook {
 
     private let ofApp: Quota
     private let ofUser: Quota
+    /// Of a user's, as many as are kept for apps that are seldom hit.
+    private let kept: Int
     private var apps = AppTable<Entry>()
     /// A list, because there are few, and each hit looks one up.
     private var users: [(user: UInt32, bucket: TokenBucket)] = []
@@ -38,7 +47,9 @@ struct HitBook {
     init(_ limits: BrokerLimits) {
         let second = TimeSpan.seconds(1)
         self.ofApp = Quota(count: Self.perSecond.ofApp, period: second, burst: limits.detectorsPerApp)
-        self.ofUser = Quota(count: Self.perSecond.ofUser, period: second, burst: limits.detectorShares.share)
+        let share = limits.detectorShares.share
+        self.kept = max(1, share / 8)
+        self.ofUser = Quota(count: Self.perSecond.ofUser, period: second, burst: share + self.kept)
     }
 
     /// An app comes, or becomes another user's: nothing is known of it.
@@ -54,12 +65,15 @@ struct HitBook {
     /// - Parameter payer: Of whose share its detector is. What the system installed is no user's.
     mutating func take(_ hit: Hit, of app: AppHandle, _ payer: UInt32, at now: Timestamp) -> Bool {
         let place = payer == UserShares.root ? nil : self.place(of: payer, at: now)
-        let isUserFree = place.map { self.users[$0].bucket.tokens(of: self.ofUser, at: now) > 0 } ?? true
-        let quota = self.ofApp
+        let left = place.map { self.users[$0].bucket.tokens(of: self.ofUser, at: now) }
+        let (quota, kept) = (self.ofApp, self.kept)
         let (isHeard, isNew) = self.apps.update(app) { (entry: inout Entry?) in
             entry?.count &+= 1
+            let isSeldom = entry.map { $0.seldom.tokens(of: Self.seldom, at: now) > 0 } ?? true
+            let isUserFree = left.map { $0 > (isSeldom ? 0 : kept) } ?? true
             if isUserFree, entry.map({ $0.bucket.tokens(of: quota, at: now) > 0 }) ?? true {
                 entry?.bucket.spend(quota, at: now)
+                if isSeldom { entry?.seldom.spend(Self.seldom, at: now) }
                 return (true, false)
             }
             entry?.leftOut &+= 1

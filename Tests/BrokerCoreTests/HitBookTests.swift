@@ -56,6 +56,21 @@ import Testing
         #expect(self.leftOut(of: first, bench) == 72)
     }
 
+    /// What others of its user use up all the time leaves an app what it needs that is seldom hit.
+    @Test func whoIsSeldomHitIsHeardBesideOthersOfItsUser() throws {
+        var bench = self.bench()
+        let first = try bench.register(1, "org.example.First", user: Self.loud)
+        let second = try bench.register(2, "org.example.Second", user: Self.loud)
+        for app in [first, second] { try self.add(4, app, "abs(x) > -1g", to: &bench) }
+        let seldom = try bench.register(3, "org.example.Seldom", user: Self.loud)
+        try self.add(1, seldom, "x > 2g", to: &bench)
+        bench.answerClaim()
+        _ = bench.take()
+        bench.feed(together: Array(repeating: 0, count: 9) + [3])
+        #expect(self.heard(by: first, bench) + self.heard(by: second, bench) == 12)
+        #expect(self.heard(by: seldom, bench) == 1 && self.leftOut(of: seldom, bench) == nil)
+    }
+
     /// Nothing of it passes on to whoever comes under the same number.
     @Test func whoComesNextHasAllOfIt() {
         var limits = BrokerLimits()
