@@ -82,7 +82,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs libinput-
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge build-fleet build-bench install-bridge install-fleet build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge build-fleet build-bench install-bridge install-fleet build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files fuzz-near test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench order profile install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -97,6 +97,7 @@ help:
 	@echo 'make test-kills  kill the broker, the reader, the bus and an app under load, each KILLS=$(KILLS) times'
 	@echo 'make fuzz-bus  say FUZZ_MESSAGES=$(FUZZ_MESSAGES) made-up things to live daemons, twice; FUZZ_SEED= says them again'
 	@echo 'make fuzz-files  open files of a broker with flipped bits, FLIPS=$(FLIPS) times'
+	@echo 'make fuzz-near  feed what is near the corpora, and near what make fuzz found, NEAR_SECONDS=$(NEAR_SECONDS) of each'
 	@echo 'make test-walks  play every seed of the random walks, of which the suite plays one in four'
 	@echo 'make soak     play lives of the whole, LIVES=$(LIVES) from seed FIRST=$(FIRST); goes on behind what was played'
 	@echo 'make soak-processes  have all that may go wrong happen to real processes, for SOAK_SECONDS=$(SOAK_SECONDS)'
@@ -576,3 +577,12 @@ fuzz:
 	        $(FUZZ) -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=5 -verbosity=0 \
 	        -artifact_prefix=.build/fuzz/$$target- .build/fuzz/found/$$target $$corpus || exit 1; \
 	done; echo 'nothing crashed'
+
+# Goes around what is in the corpora, and what make fuzz has found, for so many seconds of each target, without its looking.
+NEAR_SECONDS ?= 60
+NEAR_SEED ?=
+
+fuzz-near: build-all
+	@mkdir -p .build/fuzz/found
+	JOSTLE_NEAR_SECONDS=$(NEAR_SECONDS) JOSTLE_NEAR_FOUND=$(CURDIR)/.build/fuzz/found JOSTLE_NEAR_SEED=$(NEAR_SEED) \
+	    $(TEST) --filter 'whatIsNearWhatWasFoundIsRead'
