@@ -96,6 +96,8 @@ def take_descriptor(message: Message, index: int) -> int:
         close_descriptors(message)
         raise JostleError(DISCONNECTED, "the reply has no descriptor") from None
     close_descriptors(message, keep=descriptor)
+    # What came with a message is inherited by every program that is started without closing what it does not know, as by os.system.
+    os.set_inheritable(descriptor, False)
     return int(descriptor)
 
 

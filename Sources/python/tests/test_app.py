@@ -751,6 +751,21 @@ class Background(Case):
                 os.close(descriptor)
             os.waitpid(child, 0)
 
+    async def test_a_program_that_is_started_keeps_nothing_going(self) -> None:
+        """As os.system starts it: with whatever may be inherited."""
+        self.broker.sensor("accelerometer")
+        async with jostle.stream("accelerometer", rate=50) as stream, self.app.assertion("save") as assertion:
+            wire = self.app._link._wire
+            assert assertion._end and wire and wire._bus
+            numbers = [assertion._end.fileno(), stream._end.fileno(), wire._bus._fd]
+            program = subprocess.Popen(["sleep", "60"], close_fds=False)
+            try:
+                is_open = [number for number in numbers if os.path.exists(f"/proc/{program.pid}/fd/{number}")]
+                self.assertEqual(is_open, [])
+            finally:
+                program.kill()
+                program.wait()
+
     async def test_what_is_no_time_and_no_event_is_said(self) -> None:
         for seconds in (float("nan"), float("inf"), 1e30):
             for what, asking in (
