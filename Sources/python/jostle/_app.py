@@ -53,6 +53,7 @@ _MICRO = 1_000_000
 _PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _MOST_EARLY = 32
 
+_Answer = TypeVar("_Answer")
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 _LaunchHandler = TypeVar("_LaunchHandler", bound=Callable[[Launch], Any])
 _TaskHandler = TypeVar("_TaskHandler", bound=Callable[[Task], Any])
@@ -102,6 +103,8 @@ class App:
         # Assertions that end soon and that nobody has yet: such a signal may come before the answer that brings the assertion.
         self._early: deque[int] = deque(maxlen=_MOST_EARLY)
         self._jobs: set[asyncio.Task[None]] = set()
+        # Calls that go on although nobody waits: they end with the answer, or with the bus.
+        self._asking: set[asyncio.Task[Any]] = set()
         self._running_task: asyncio.Task[Any] | None = None
         self._next_task: Task | None = None
         self._tell_gap: Callable[[Gap], object] = lambda gap: _log.warning(
@@ -251,20 +254,34 @@ class App:
         return (await self.add_all([detector]))[0]
 
     async def add_all(self, detectors: Iterable[Detector]) -> list[Effective]:
-        """Adds detectors: all of them or, with an error, none."""
+        """Adds detectors: all of them or, with an error, none.
+
+        The broker does so also where whoever asks is cancelled meanwhile.
+        """
         wanted = list(detectors)
         rows = [detector.row for detector in wanted]
-        reply = await self._ask("AddDetectors", "a(sa{sv})", rows)
-        for detector in wanted:
-            self._detectors.pop(detector.name, None)
-            self._detectors[detector.name] = detector
-        return [effective_of(row) for row in reply.body[0]]
+
+        async def add() -> list[Effective]:
+            reply = await self._ask("AddDetectors", "a(sa{sv})", rows)
+            for detector in wanted:
+                self._detectors.pop(detector.name, None)
+                self._detectors[detector.name] = detector
+            return [effective_of(row) for row in reply.body[0]]
+
+        return await self._to_the_end(add())
 
     async def remove(self, *names: str) -> None:
-        """Removes detectors by name: all of them or, with an error, none."""
-        await self._ask("RemoveDetectors", "asa{sv}", list(names), {})
-        for name in names:
-            self._detectors.pop(name, None)
+        """Removes detectors by name: all of them or, with an error, none.
+
+        The broker does so also where whoever asks is cancelled meanwhile.
+        """
+
+        async def remove() -> None:
+            await self._ask("RemoveDetectors", "asa{sv}", list(names), {})
+            for name in names:
+                self._detectors.pop(name, None)
+
+        await self._to_the_end(remove())
 
     # Events.
 
@@ -461,6 +478,13 @@ class App:
 
     async def _ask(self, member: str, signature: str, *body: Any) -> Message:
         return await self._link.ask(await self._path(), APP, member, signature, *body)
+
+    async def _to_the_end(self, asking: Coroutine[Any, Any, _Answer]) -> _Answer:
+        """Asks on when whoever waits is cancelled: the broker does what it was asked, and the next one is to be told the same."""
+        task = asyncio.create_task(asking)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+        return await asyncio.shield(task)
 
     async def _register(self) -> None:
         owner = self._link.broker

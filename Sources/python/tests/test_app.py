@@ -104,6 +104,29 @@ class Detectors(Case):
             await self.app.remove("a")
         self.assertEqual(caught.exception.name, "org.jostle.Error.NotFound")
 
+    async def test_who_is_cancelled_while_asking_changes_nothing(self) -> None:
+        """What the broker took is told to the next one, too, and what it took away is not."""
+        await self.app.connect()
+        await self.app.add("old", "shake")
+        answer, may_answer = self.broker._answer, asyncio.Event()
+
+        async def slow(message: Message) -> Message:
+            if message.member in ("AddDetectors", "RemoveDetectors"):
+                await may_answer.wait()
+            return await answer(message)
+
+        with unittest.mock.patch.object(self.broker, "_answer", slow):
+            for asking in (self.app.add("new", "tap"), self.app.remove("old")):
+                with self.assertRaises(TimeoutError):
+                    await asyncio.wait_for(asking, 0.1)
+            may_answer.set()
+            await self.broker.until(lambda: list(self.broker.detectors) == ["new"])
+            await self.heard()
+        await self.broker.leave()
+        await self.broker.come_back()
+        await self.broker.until(lambda: self.broker.detectors)
+        self.assertEqual(list(self.broker.detectors), ["new"])
+
 
 class Texts(Case):
     """Whatever is said, the connection lasts: no dbus-fast of whatever version may send what the bus ends it for."""
