@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import inspect
 import logging
-import math
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from types import TracebackType
@@ -45,7 +44,7 @@ from ._names import (
     RECEIVER_PATH,
     RECEIVER_XML,
 )
-from ._wire import plain, take_descriptor
+from ._wire import plain, take_descriptor, time_of
 
 _log = logging.getLogger("jostle")
 _LARGEST = 2**64 - 1
@@ -366,7 +365,7 @@ class App:
         :param warning: how long before its end ``expiring`` is set, in seconds
         :raises JostleError: the broker refuses, as when the time in the background is used up
         """
-        options = {"warning": _time("warning", warning)}
+        options = {"warning": time_of("warning", warning)}
         descriptor, in_force = await self._begin("BeginAssertion", name, options)
         deadline = in_force.get("deadline")
         seconds = deadline / _MICRO if deadline is not None else None
@@ -452,9 +451,9 @@ class App:
         """
         options: dict[str, Variant] = {}
         if not after <= 0:
-            options["earliest-in"] = _time("after", after)
+            options["earliest-in"] = time_of("after", after)
         if within is not None:
-            options["latest-in"] = _time("within", max(within, after, 0))
+            options["latest-in"] = time_of("within", max(within, after, 0))
         words = {"idle": idle, "external-power": external_power, "discretionary": discretionary}
         options |= {key: Variant("b", True) for key, is_wanted in words.items() if is_wanted}
         reply = await self._ask("SubmitTask", "ssa{sv}", identifier, kind, options)
@@ -726,13 +725,6 @@ async def _run(handler: Callable[..., Any], *arguments: Any) -> Any:
     """Runs what the app gave us, a function or a coroutine function."""
     result = handler(*arguments)
     return await result if inspect.isawaitable(result) else result
-
-
-def _time(what: str, seconds: float) -> Variant:
-    """A time as it travels."""
-    if not (math.isfinite(seconds) and 0 <= round(seconds * _MICRO) <= _LARGEST):
-        raise JostleError(INVALID, f"{what}={seconds} is no time: give seconds, 0 or more")
-    return Variant("t", round(seconds * _MICRO))
 
 
 def _described(error: Exception) -> str:

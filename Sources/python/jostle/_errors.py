@@ -4,6 +4,7 @@ from __future__ import annotations
 
 DISCONNECTED = "org.freedesktop.DBus.Error.Disconnected"
 NO_REPLY = "org.freedesktop.DBus.Error.NoReply"
+NO_SERVER = "org.freedesktop.DBus.Error.NoServer"
 INVALID = "org.jostle.Error.InvalidConfiguration"
 NOT_FOUND = "org.jostle.Error.NotFound"
 

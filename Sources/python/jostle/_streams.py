@@ -14,7 +14,7 @@ from dbus_fast import Variant
 from ._errors import DISCONNECTED, NOT_FOUND, JostleError
 from ._names import FAILED, READER, READER_PATH, SENSOR
 from ._own import keep_from_children
-from ._wire import Wire, plain, take_descriptor
+from ._wire import Wire, plain, take_descriptor, time_of
 
 _HEAD = struct.Struct("=IIQ")
 _SAMPLES, _GAP, _CAUGHT_UP = 1, 2, 3
@@ -189,7 +189,7 @@ async def stream(
     """
     options = {"rate": Variant("d", float(rate))}
     if batch_latency:
-        options["batch-latency"] = Variant("t", round(batch_latency * _MICRO))
+        options["batch-latency"] = time_of("batch_latency", batch_latency)
     if decimation != "last":
         options["decimation"] = Variant("s", decimation)
     options |= {key: Variant("b", True) for key, on in {"passive": passive, "or-slower": or_slower}.items() if on}

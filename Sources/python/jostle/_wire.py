@@ -11,15 +11,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import math
 import os
 import select
+import urllib.parse
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dbus_fast import BusType, Message, MessageFlag, MessageType, Variant
+from dbus_fast import Message, MessageFlag, MessageType, Variant
 from dbus_fast.aio import MessageBus
 
-from ._errors import DISCONNECTED, NO_REPLY, JostleError, error_of, error_of_bus
+from ._errors import DISCONNECTED, INVALID, NO_REPLY, NO_SERVER, JostleError, error_of, error_of_bus
 from ._names import BUS, BUS_PATH, INVALID_ARGS, UNKNOWN_METHOD
 from ._own import keep_from_children
 
@@ -31,6 +33,15 @@ _FLUSH_TIMEOUT = 1.0
 _PING = ("org.freedesktop.DBus.Peer", "Ping")
 _DO_NOT_QUEUE = 4
 _OWNED = (1, 4)
+_MICRO = 1_000_000
+_LARGEST = 2**64 - 1
+
+
+def time_of(what: str, seconds: float) -> Variant:
+    """A time as it travels."""
+    if not (math.isfinite(seconds) and 0 <= round(seconds * _MICRO) <= _LARGEST):
+        raise JostleError(INVALID, f"{what}={seconds} is no time: give seconds, 0 or more")
+    return Variant("t", round(seconds * _MICRO))
 
 
 def plain(value: Any) -> Any:
@@ -96,9 +107,25 @@ def take_descriptor(message: Message, index: int) -> int:
         close_descriptors(message)
         raise JostleError(DISCONNECTED, "the reply has no descriptor") from None
     close_descriptors(message, keep=descriptor)
-    # What came with a message is inherited by every program that is started without closing what it does not know, as by os.system.
+    # What came with a message is inherited, by every program that is started without closing what it does not know, as by
+    # os.system.
     os.set_inheritable(descriptor, False)
     return int(descriptor)
+
+
+def _address_of(bus: str) -> str:
+    """Where a bus is, as all programs of ours find it. dbus-fast knows of the user's bus only what an X11 session says."""
+    if bus == "system":
+        return os.environ.get("DBUS_SYSTEM_BUS_ADDRESS") or "unix:path=/var/run/dbus/system_bus_socket"
+    if bus != "session":
+        return bus
+    if address := os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
+        return address
+    if directory := os.environ.get("XDG_RUNTIME_DIR"):
+        return f"unix:path={urllib.parse.quote(os.fsencode(directory))}/bus"
+    raise JostleError(
+        NO_SERVER, "no session bus: neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set"
+    )
 
 
 class _Waiting:
@@ -175,13 +202,10 @@ class Wire:
 
     async def open(self) -> None:
         """Connects to the bus."""
-        types = {"session": BusType.SESSION, "system": BusType.SYSTEM}
+        address = _address_of(self._address)
         bus: MessageBus | None = None
         try:
-            if self._address in types:
-                bus = MessageBus(bus_type=types[self._address], negotiate_unix_fd=True)
-            else:
-                bus = MessageBus(bus_address=self._address, negotiate_unix_fd=True)
+            bus = MessageBus(bus_address=address, negotiate_unix_fd=True)
             async with asyncio.timeout(CALL_TIMEOUT):
                 await bus.connect()
         except BaseException as error:  # dbus-fast raises what it met on the way, of any kind
@@ -189,9 +213,8 @@ class Wire:
                 _hang_up(bus)
             if not isinstance(error, Exception):
                 raise
-            raise JostleError(
-                "org.freedesktop.DBus.Error.NoServer", f"no bus at '{self._address}': {error or type(error).__name__}"
-            ) from error
+            silence = "it does not answer" if isinstance(error, TimeoutError) else type(error).__name__
+            raise JostleError(NO_SERVER, f"no bus at '{self._address}': {str(error) or silence}") from error
         self._bus = bus
         for end in ("_stream", "_sock"):
             with contextlib.suppress(Exception):

@@ -1078,6 +1078,27 @@ class Connecting(unittest.IsolatedAsyncioTestCase):
             await jostle.App(bus=address).connect()
         self.assertEqual(caught.exception.name, "org.freedesktop.DBus.Error.NoServer")
 
+    async def test_the_users_bus_is_found_without_a_word(self) -> None:
+        async with testing.Broker() as broker:
+            with tempfile.TemporaryDirectory(dir="/tmp", prefix="a b") as directory:
+                os.symlink(broker.bus.address.removeprefix("unix:path="), f"{directory}/bus")
+                for unset in ({}, {"DBUS_SESSION_BUS_ADDRESS": ""}):
+                    environment = {"XDG_RUNTIME_DIR": directory, **unset}
+                    with unittest.mock.patch.dict(os.environ, environment, clear=True):
+                        async with jostle.App(APP):
+                            self.assertEqual(broker.app().app_id, APP)
+            with unittest.mock.patch.dict(os.environ, clear=True):
+                with self.assertRaisesRegex(jostle.JostleError, "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR"):
+                    await jostle.App().connect()
+
+    async def test_a_bus_that_says_nothing_is_named_so(self) -> None:
+        with tempfile.TemporaryDirectory(dir="/tmp") as directory, socket.socket(socket.AF_UNIX) as silent:
+            silent.bind(f"{directory}/bus")
+            silent.listen()
+            with unittest.mock.patch("jostle._wire.CALL_TIMEOUT", 0.1):
+                with self.assertRaisesRegex(jostle.JostleError, "^no bus at '.*': it does not answer$"):
+                    await jostle.App(bus=f"unix:path={directory}/bus").connect()
+
     async def test_names(self) -> None:
         async with testing.Broker() as broker, jostle.App(APP):
             self.assertEqual(broker.app().app_id, APP)
@@ -1272,6 +1293,10 @@ class Streams(unittest.IsolatedAsyncioTestCase):
             with self.assertRaisesRegex(jostle.JostleError, "no sensor 'lihgt': there are light"):
                 async with jostle.stream("lihgt", rate=1):
                     self.fail("it is not there")
+            for latency in (-1, float("inf"), float("nan")):
+                with self.assertRaisesRegex(jostle.JostleError, "^batch_latency=.* is no time"):
+                    async with jostle.stream("light", rate=1, batch_latency=latency):
+                        self.fail("nobody can hold samples back so long")
 
 
 class Template(unittest.IsolatedAsyncioTestCase):
