@@ -122,6 +122,22 @@ int CLinux_block_signals(uint64_t signals) {
     return 0;
 }
 
+int CLinux_raise_unblocked(int signal) {
+    sigset_t set, before;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    int code = pthread_sigmask(SIG_UNBLOCK, &set, &before);
+    if (code == 0) {
+        raise(signal);
+        code = pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    if (code != 0) {
+        errno = code;
+        return -1;
+    }
+    return 0;
+}
+
 /* descriptors */
 
 int CLinux_pipe2(int descriptors[2], int flags) {

@@ -47,6 +47,14 @@ package func blockSignals(_ signals: [Int32]) throws(SystemError) {
     try systemCall("pthread_sigmask") { CLinux_block_signals(mask) }
 }
 
+/// Has a signal that this thread blocks, as `onSignals` has it, do what it does where nobody asks to be told of it.
+///
+/// What stops programs does so until somebody has this one go on; where nobody could, as in a session without a shell, it does nothing.
+/// The corresponding C functions are `pthread_sigmask` and `raise`.
+package func raiseUnblocked(_ signal: Int32) throws(SystemError) {
+    try systemCall("pthread_sigmask") { CLinux_raise_unblocked(signal) }
+}
+
 /// A set of signals as CLinux takes it: bit n - 1 for signal n.
 private func signalMask(_ signals: [Int32]) -> UInt64 {
     var mask: UInt64 = 0

@@ -78,6 +78,33 @@ extension Surroundings {
             _ = programs
         }
 
+        /// Behind `ssh -t`, and in a window that shows nothing else, there is no shell that could have it go on.
+        @Test(arguments: ["top", "scope"])
+        func whereNobodyCouldHaveItGoOnItIsNotStopped(_ command: String) throws {
+            let stage = try Stage()
+            let code = """
+                import os, pty, sys
+                pid, terminal = pty.fork()
+                if pid == 0: os.execv(sys.argv[1], sys.argv[1:])
+                seen = b""
+                def until(mark, count):
+                    global seen
+                    while seen.count(mark) < count: seen += os.read(terminal, 65536)
+                until(b"\\x1b[J", 1)
+                os.write(terminal, b"\\x1a")
+                until(b"\\x1b[?1049h", 2)
+                os.write(terminal, b"q")
+                try:
+                    while os.read(terminal, 65536): pass
+                except OSError: pass
+                sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+                """
+            let result = try stage.run(
+                ["env", "TERM=xterm", "timeout", "20", "/usr/bin/python3", "-c", code, Programs.path(of: "jostle")]
+                    + [command])
+            #expect(result.status == 0, "\(result)")
+        }
+
         @Test func writesTextAndLinesForScripts() throws {
             let (stage, programs) = try self.stage()
             let once = try stage.jostle("top", "--once", "--every", "500ms", "--sort", "app")

@@ -86,11 +86,11 @@ final class TerminalScreen {
         self.setKeys(single: false)
     }
 
-    /// Gives the terminal back until somebody has us go on.
+    /// Gives the terminal back until somebody has us go on. Where nobody could, it is ours again at once.
     private func suspend() {
         let wasOpen = self.isOpen
         self.leave()
-        raise(SIGSTOP)
+        try? raiseUnblocked(SIGTSTP)
         guard wasOpen else { return }
         self.enter()
         self.redraw()
