@@ -65,6 +65,20 @@ import Testing
         }
     }
 
+    /// What hangs does not look at signals, as it looks at nothing.
+    @Test func aServiceThatIsSilentIsNotAskedToEnd() {
+        func mend(_ unit: UnitExam?) -> [String] {
+            let standing = ServiceExam.Standing.silent(AskedBus.Owner(process: 7, user: nil))
+            let exam = ServiceExam(service: .broker, address: .session, standing: standing, unit: unit)
+            return self.lines(exam.remarks[0].mend)
+        }
+        #expect(mend(nil) == ["kill -KILL 7"])
+        // systemd kills what does not end.
+        #expect(
+            mend(UnitExam(name: "jostle-brokerd.service", isUsers: true, load: "loaded", state: "active"))
+                == ["systemctl --user restart jostle-brokerd.service"])
+    }
+
     @Test func eachWayToBeAwayIsTold() {
         func text(_ standing: ServiceExam.Standing) -> String {
             let exam = ServiceExam(

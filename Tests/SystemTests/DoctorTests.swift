@@ -34,9 +34,15 @@ extension Surroundings {
             let broker = try #require(stage.broker)
             try broker.signal(SIGSTOP)
             let silent = try self.remarks(stage, status: 1)
-            try broker.signal(SIGCONT)
             #expect(
                 silent.contains { $0.contains("the broker (process \(broker.pid)") && $0.contains("does not answer") })
+            // What is named as its mend ends it, although it hears nothing.
+            let mend = "kill -KILL \(broker.pid)"
+            #expect(silent.contains { $0.contains("\"\(mend)\"") }, "\(silent)")
+            #expect(try stage.run(["sh", "-c", mend]).status == 0)
+            let end = try broker.waitForEnd()
+            #expect(end == .killed(signal: SIGKILL))
+            try stage.startBroker()
             #expect(try self.remarks(stage, status: 0).contains { $0.contains("\"area\":\"storage\"") })
         }
 

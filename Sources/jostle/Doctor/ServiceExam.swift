@@ -66,7 +66,7 @@ struct ServiceExam: Equatable {
             return [
                 .wrong(
                     area, "\(self.service.title)\(Self.told(owner)) does not answer \(place)",
-                    mend: self.upkeep.restart, look: self.upkeep.log)
+                    mend: self.upkeep.restart(isSilent: true), look: self.upkeep.log)
             ]
         case .refuses(let problem):
             return [.wrong(area, "\(self.service.title) refuses to answer \(place): \(problem)", look: self.upkeep.log)]
@@ -75,7 +75,7 @@ struct ServiceExam: Equatable {
                 .wrong(
                     area,
                     "\(self.service.title)\(Self.told(owner)) is \(printable(version)), and this is \(Version.text)",
-                    mend: self.upkeep.restart)
+                    mend: self.upkeep.restart())
             ]
         case .runs(let version, let owner):
             return [.good(area, "\(self.service.title) \(version)\(Self.told(owner)) answers \(place)")]

@@ -5,10 +5,13 @@ struct Upkeep: Equatable {
     var process: UInt32?
 
     /// How a new one takes the place of one that runs. Without a unit by its end: the bus starts the next one.
-    var restart: [TypedCommand] {
+    ///
+    /// - Parameter isSilent: it answers nobody, and so hears of no request to end either.
+    func restart(isSilent: Bool = false) -> [TypedCommand] {
         // A unit that does not run is not what answers.
         if let unit, unit.isLoaded, unit.state != "inactive" || self.process == nil { return [unit.command("restart")] }
-        return self.process.map { [.run("kill", "\($0)")] } ?? []
+        guard let process else { return [] }
+        return [isSilent ? .run("kill", "-KILL", "\(process)") : .run("kill", "\(process)")]
     }
 
     /// What shows its log; nothing where nobody knows where that goes.
