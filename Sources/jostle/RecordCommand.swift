@@ -37,8 +37,20 @@ struct RecordCommand {
         var tally = Tally()
         var isDone = false
         var failure: CommandFailure?
+        func flush() {
+            do throws(SystemError) {
+                try file.write(writer.bytes)
+            } catch {
+                // A reader that has enough is no failure.
+                if error.code != EPIPE { failure = CommandFailure(.no, "\(self.path): \(error)") }
+                isDone = true
+            }
+            writer.removeBytes()
+        }
+        let deadline = SensorDeadline(self.length, on: self.loop) { isDone = true }
         let reader = SampleReader(service, [(object, sensor.channels.count)])
         reader.onSamples = { _, first, times, values in
+            deadline.hear()
             tally.hear(first, times.count)
             for index in times.indices {
                 let time = Timestamp(microseconds: times[index])
@@ -52,14 +64,7 @@ struct RecordCommand {
                 // Times count from the start of the recording. What the reader refuses to be, is left out.
                 if (try? writer.append(Timestamp.zero + (time - start), row)) != nil { tally.rows += 1 }
             }
-            do throws(SystemError) {
-                try file.write(writer.bytes)
-            } catch {
-                // A reader that has enough is no failure.
-                if error.code != EPIPE { failure = CommandFailure(.no, "\(self.path): \(error)") }
-                isDone = true
-            }
-            writer.removeBytes()
+            flush()
         }
         let lose = { (what: String) in
             failure = CommandFailure(.noService, "\(what) went away")
@@ -71,6 +76,10 @@ struct RecordCommand {
         // A file is in no hurry, and several samples in a message cost what one does.
         let pace = SensorPace(rate: self.rate, batchLatency: .milliseconds(100))
         _ = try service.call(object, InterfaceName.sensor, "Claim", pace.options)
+        deadline.begin()
+        // It is a trace from the first moment on, whether or not a sample ever comes.
+        flush()
+        if let failure { throw failure }
         // What was there stays when the sensor is refused. From here on all that is recorded is under its name, however this ends.
         try file.takeName()
         try self.loop.wait { isDone }

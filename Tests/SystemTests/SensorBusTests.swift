@@ -152,6 +152,20 @@ extension Senses {
             #expect(program.errors.hasSuffix("jostle: the sensor reader (org.jostle.Sensors1) went away\n"))
         }
 
+        /// A sensor that waits for a change, or has come to its end, says nothing of the time.
+        @Test(arguments: [["record", "-", "--sensor", "light"], ["scope", "--lines", "light"]])
+        func aSensorThatTellsNothingKeepsNobody(_ arguments: [String]) throws {
+            var text = "# jostle trace 1\n# light.unit: lx\n"
+            text += "t,accelerometer.x,accelerometer.y,accelerometer.z,light.lux\n"
+            for row in 0..<10 { text += "\(row * 20_000),0,0,1,\n" }
+            let stage = try Stage(source: nil, broker: false, files: ["dark.csv": text])
+            try stage.startReader("trace:\(stage.bus.directory)/dark.csv?loop")
+            let result = try stage.jostle(arguments + ["--for", "200ms"])
+            #expect(result.status == 0, "\(result)")
+            // What there is of it is a trace.
+            if arguments[0] == "record" { #expect(result.stdout.hasSuffix("\nt,lux\n"), "\(result)") }
+        }
+
         /// The system bus itself comes later than the broker.
         @Test func aSystemBusThatComesIsFound() throws {
             let stage = try Stage(source: nil, broker: false)

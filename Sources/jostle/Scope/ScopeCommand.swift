@@ -78,7 +78,9 @@ struct ScopeCommand {
         var isDone = false
         var failure: CommandFailure?
         let reader = SampleReader(service, [(object, sensor.channels.count)])
+        let deadline = SensorDeadline(self.length, on: self.loop) { isDone = true }
         reader.onSamples = { _, first, times, values in
+            deadline.hear()
             let news = session.take(first: first, times: times, values: values)
             if let length = self.length, session.elapsed >= length { isDone = true }
             if lines?.tell(news, &session) == false { isDone = true }
@@ -100,6 +102,7 @@ struct ScopeCommand {
         // The eye sees no more than some ten pictures a second.
         _ = try service.call(
             object, InterfaceName.sensor, "Claim", SensorPace(rate: rate, batchLatency: Self.frame).options)
+        deadline.begin()
         try self.loop.wait { isDone }
         if let failure { throw failure }
     }
