@@ -72,7 +72,7 @@ final class BrokerLink {
     }
 
     /// Waits for the broker, which the bus starts if it can.
-    func startBroker() throws(BusError) {
+    private func startBroker() throws(BusError) {
         guard !self.isBrokerThere else { return }
         let bus = CallTarget(
             "org.freedesktop.DBus", ObjectPath(literal: "/org/freedesktop/DBus"), "org.freedesktop.DBus")
@@ -81,7 +81,7 @@ final class BrokerLink {
         guard isThere else { throw .disconnected("the broker left") }
     }
 
-    var isBrokerThere: Bool { self.broker != nil }
+    private var isBrokerThere: Bool { self.broker != nil }
 
     /// Handles what happens until something is so.
     func wait(until isDone: () -> Bool) throws(BusError) {
@@ -123,8 +123,40 @@ final class BrokerLink {
         if reason != told { self.onChange(.refuses(error)) }
     }
 
+    /// How much later than that a call has no answer the bus may tell that whoever was called has left, in ms.
+    private static let delay: Int32 = 1_000
+
+    /// Registers with the broker, which the bus starts if it can, and waits until that is done.
+    ///
+    /// - Parameter onMissing: called before a broker is waited for, where the bus can start none. Without it nobody is waited for, also
+    ///   not one that follows a broker that leaves before it answers.
+    func enroll(_ registration: Registration, orWaiting onMissing: (() -> Void)?) throws(BusError) {
+        while true {
+            try self.meetBroker(onMissing)
+            let asked = self.broker
+            do throws(BusError) {
+                return try self.register(registration)
+            } catch {
+                guard onMissing != nil, error.isBusMissing || error.isServiceMissing,
+                    try self.wait(within: Self.delay, until: { self.broker != asked })
+                else { throw error }
+            }
+        }
+    }
+
+    /// Has the broker started, or waits for it if it is to.
+    private func meetBroker(_ onMissing: (() -> Void)?) throws(BusError) {
+        do throws(BusError) {
+            return try self.startBroker()
+        } catch {
+            guard let onMissing, error.isServiceMissing else { throw error }
+            onMissing()
+        }
+        try self.wait { self.isBrokerThere }
+    }
+
     /// Registers, and waits until that is done.
-    func register(_ registration: Registration) throws(BusError) {
+    private func register(_ registration: Registration) throws(BusError) {
         guard let broker else { throw .disconnected("the broker left") }
         let object = try Self.object(
             in: self.connection.callAndWait(

@@ -124,25 +124,13 @@ public final class JostleApp {
         do throws(BusError) {
             try self.registration.check()
             try self.link.open()
-            try self.meetBroker(onMissing)
-            try self.link.register(self.registration)
+            try self.link.enroll(self.registration, orWaiting: onMissing)
             self.registration.begin()
             // Another broker came since the one that took us, and nobody was told yet.
             if !self.link.isRegistered { self.registerAgain() }
         } catch {
             throw JostleError(error)
         }
-    }
-
-    /// Has the broker started, or waits for it if it is to.
-    private func meetBroker(_ onMissing: (() -> Void)?) throws(BusError) {
-        do throws(BusError) {
-            return try self.link.startBroker()
-        } catch {
-            guard let onMissing, error.isServiceMissing else { throw error }
-            onMissing()
-        }
-        try self.link.wait { self.link.isBrokerThere }
     }
 
     /// Adds detectors, all or none, and returns what is in force for them.

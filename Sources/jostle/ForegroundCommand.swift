@@ -23,6 +23,8 @@ struct ForegroundCommand {
 
     /// How long the broker may take to hear that this ends, in ms: who ends it does not wait for one that hangs.
     private static let patienceAtTheEnd: Int32 = 500
+    /// How soon a broker is told again that did not answer, in µs.
+    private static let pause: Int64 = 1_000_000
 
     /// Empty: no app.
     private let app: String
@@ -35,7 +37,9 @@ struct ForegroundCommand {
         var isOver = false
         var failure: CommandFailure?
         service.connection.onLost = { failure = CommandFailure(.noService, "the bus is gone") }
-        _ = try service.call(Path.broker, InterfaceName.broker, "SetForeground", self.app, noOptions)
+        // The broker that was told, or is being told, and the one that is there.
+        var told = try service.call(Path.broker, InterfaceName.broker, "SetForeground", self.app, noOptions).sender
+        var broker = told
         self.invocation.terminal.print(
             "\(self.app.isEmpty ? "no app" : self.app) is in the foreground until this ends (Ctrl-C)")
         if !self.app.isEmpty, let near = service.nearestApp(to: self.app) {
@@ -43,28 +47,32 @@ struct ForegroundCommand {
         }
         stopOnSignals(loop) { isOver = true }
         let names = NameWatch(on: service.connection)
-        var isSaid = true
-        let token = names.follow(BusName.broker, ownRule: true) { owner in
-            guard owner != nil else {
-                isSaid = false
-                return complain("the broker is gone; waiting for it")
-            }
-            guard !isSaid else { return }
-            isSaid = true
-            let target = CallTarget(service.name, Path.broker, InterfaceName.broker.description)
+        func tell(_ owner: String) {
+            told = owner
+            let target = CallTarget(owner, Path.broker, InterfaceName.broker.description)
             service.connection.call(target, "SetForeground", self.app, noOptions) { result in
                 do throws(BusError) {
                     _ = try result.take()
                     complain("the broker is back")
                 } catch {
-                    failure = CommandFailure(error, service: service.title)
+                    guard error.isBusMissing || error.isServiceMissing else {
+                        failure = CommandFailure(error, service: service.title)
+                        return
+                    }
+                    // It left before it answered, and the next one is told; or it hangs, and is told again.
+                    loop.once(after: Self.pause) { if broker == owner { tell(owner) } }
                 }
             }
+        }
+        let token = names.follow(BusName.broker, ownRule: true) { owner in
+            broker = owner
+            guard let owner else { return complain("the broker is gone; waiting for it") }
+            if owner != told { tell(owner) }
         }
         defer { names.unfollow(token) }
         try loop.wait { isOver || failure != nil }
         // The broker forgets it with our end, but later: it waits for one who comes again. Of an end that we chose it hears.
-        if failure == nil, isSaid {
+        if failure == nil, broker != nil, broker == told {
             _ = try? service.call(
                 Path.broker, InterfaceName.broker, "ForgetWindows", noOptions, timeout: Self.patienceAtTheEnd)
         }

@@ -102,7 +102,9 @@ struct OnCommand {
             endOnSignals(self.loop)
             try client.connectForGood()
             // Standard output is the command's.
-            let effective = try client.add(self.detectors)
+            let effective = try client.askForGood(on: self.loop) { () throws(JostleError) in
+                try client.add(self.detectors)
+            }
             for detector in effective {
                 complain("listening for \(detector.line)")
                 detector.warn()

@@ -68,8 +68,12 @@ struct WatchCommand {
             }
             endOnSignals(self.loop)
             try client.connectForGood()
-            if self.subscribes { try client.subscribe() }
-            let effective = try client.add(self.detectors)
+            if self.subscribes {
+                _ = try client.askForGood(on: self.loop) { () throws(JostleError) in try client.subscribe() }
+            }
+            let effective = try client.askForGood(on: self.loop) { () throws(JostleError) in
+                try client.add(self.detectors)
+            }
             let isHeard = self.announce(effective)
             stopOnSignals(self.loop) { client.stop() }
             if left != 0, isHeard { try client.run(watching: effective, on: self.loop) }
@@ -97,6 +101,33 @@ extension JostleApp {
     func connectForGood() throws(JostleError) {
         self.onBrokerChange = { complain($0 ? "the broker is back" : "the broker is gone; waiting for it") }
         try self.connect { complain("the broker is not running; waiting for it") }
+    }
+
+    /// Asks the broker for something; one that leaves before it answers is waited for, too, and the next one asked.
+    func askForGood<Answer>(
+        on loop: EventLoop, _ ask: () throws(JostleError) -> Answer
+    ) throws(JostleError) -> Answer {
+        let tell = self.onBrokerChange
+        defer { self.onBrokerChange = tell }
+        while true {
+            var isThere: Bool?
+            self.onBrokerChange = { news in
+                tell(news)
+                isThere = news
+            }
+            do throws(JostleError) {
+                return try ask()
+            } catch {
+                guard error.kind == .noService else { throw error }
+                // That it has left may be heard a little later.
+                var isLate = false
+                let timer = loop.schedule(after: 1_000_000) { isLate = true }
+                defer { loop.cancel(timer) }
+                try self.run(until: { isThere != nil || isLate })
+                guard isThere != nil else { throw error }
+            }
+            try self.run(until: { isThere == true })
+        }
     }
 
     /// Runs until it is stopped, or the broker refuses for good what it took before.

@@ -557,6 +557,54 @@ extension Surroundings {
             _ = try server.terminate()
         }
 
+        /// A broker, on the bus at an address, that leaves when it is asked for something.
+        private static let leaving = """
+            import asyncio, sys
+            from dbus_fast import Message, MessageType
+            from dbus_fast.aio import MessageBus
+            async def main(address, member):
+                bus, asked = await MessageBus(bus_address=address).connect(), asyncio.Event()
+                def take(message):
+                    if message.message_type is not MessageType.METHOD_CALL: return None
+                    if message.member == member: asked.set()
+                    if message.member != "Register" or member == "Register": return True
+                    return Message.new_method_return(message, "oa{sv}", ["/org/jostle/Broker1/apps/one", {}])
+                bus.add_message_handler(take)
+                await bus.request_name("org.jostle.Broker1")
+                await asked.wait()
+                bus.disconnect()
+            asyncio.run(main(*sys.argv[1:]))
+            """
+
+        /// One that comes and fails at its start, again and again, is followed by one that does not.
+        @Test(arguments: [["watch", "shake"], ["on", "shake", "--", "true"]])
+        func aBrokerThatLeavesAtOnceIsWaitedForToo(_ arguments: [String]) throws {
+            let stage = try Stage(source: nil, broker: false)
+            let program = try BackgroundProgram("jostle", arguments, environment: stage.environment)
+            _ = try program.waitForLine(on: .errors) { $0 == "jostle: the broker is not running; waiting for it" }
+            for member in ["Register", "AddDetectors"] {
+                let broker = try stage.run(["python3", "-c", Self.leaving, stage.address, member])
+                #expect(broker.status == 0, "\(broker)")
+            }
+            try stage.startBroker()
+            let stream = arguments[0] == "watch" ? BackgroundProgram.Stream.output : .errors
+            _ = try program.waitForLine(on: stream) { $0.contains("ing shake") || $0.contains("ing for shake") }
+            #expect(try program.terminate() == .exited(0))
+        }
+
+        @Test func whoSaysWhatIsInFrontWaitsForABrokerThatStays() throws {
+            let stage = try Stage(source: nil)
+            let program = try BackgroundProgram("jostle", ["foreground", "--none"], environment: stage.environment)
+            _ = try program.waitForLine { $0.hasPrefix("no app is in the foreground") }
+            try stage.kill(stage.broker)
+            _ = try program.waitForLine(on: .errors) { $0 == "jostle: the broker is gone; waiting for it" }
+            let broker = try stage.run(["python3", "-c", Self.leaving, stage.address, "SetForeground"])
+            #expect(broker.status == 0, "\(broker)")
+            try stage.startBroker()
+            _ = try program.waitForLine(on: .errors) { $0 == "jostle: the broker is back" }
+            #expect(try program.terminate() == .exited(0))
+        }
+
         /// A refusal that may pass is told, and the broker asked again; one that does not ends the command.
         @Test(arguments: [["watch", "shake"], ["on", "shake", "--", "true"]])
         func whatTheNextBrokerRefusesIsTold(_ arguments: [String]) throws {
