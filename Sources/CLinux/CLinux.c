@@ -122,6 +122,19 @@ int CLinux_block_signals(uint64_t signals) {
     return 0;
 }
 
+int CLinux_is_pending(uint64_t signals) {
+    sigset_t pending;
+    if (sigpending(&pending) != 0) {
+        return 0;
+    }
+    for (int signal = 1; signal <= 64; signal++) {
+        if ((signals >> (signal - 1) & 1) != 0 && sigismember(&pending, signal) == 1) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int CLinux_raise_unblocked(int signal) {
     sigset_t set, before;
     sigemptyset(&set);

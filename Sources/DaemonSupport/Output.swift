@@ -24,6 +24,33 @@ package func writeAll(_ text: String, to descriptor: Int32) throws(SystemError) 
     }
 }
 
+/// Writes a whole text to a descriptor as long as there is a reason to wait for whoever reads it.
+///
+/// - Parameter isVain: asked now and then while nobody reads. When it says so the rest is not written, which is a failure with EPIPE, as
+///   where nobody reads any more.
+package func writeAll(_ text: String, to descriptor: Int32, unless isVain: () -> Bool) throws(SystemError) {
+    try checkMode(O_WRONLY, of: descriptor, for: "write")
+    let bytes = Array(text.utf8)
+    var written = 0
+    while written < bytes.count {
+        while try !waitUntilWritable(descriptor, milliseconds: 200) {
+            if isVain() { throw SystemError(code: EPIPE, function: "write") }
+        }
+        // So much a pipe takes at once that takes something: the call does not wait in it.
+        let count = min(bytes.count - written, 4_096)
+        do {
+            written += try systemCall("write") {
+                // SAFETY: the range from `written` on lies inside the buffer, and is at least as long.
+                unsafe bytes.withUnsafeBytes {
+                    unsafe write(descriptor, $0.baseAddress?.advanced(by: written), count)
+                }
+            }
+        } catch {
+            guard error.code == EAGAIN else { throw error }
+        }
+    }
+}
+
 /// Waits until a descriptor takes data again; false when the time is up first.
 ///
 /// The corresponding C function is `poll`.

@@ -47,6 +47,11 @@ package func blockSignals(_ signals: [Int32]) throws(SystemError) {
     try systemCall("pthread_sigmask") { CLinux_block_signals(mask) }
 }
 
+/// Whether one of `signals`, which this thread blocks, has arrived and was not read yet: for whoever waits outside of the loop.
+///
+/// The corresponding C function is `sigpending`.
+package func isPending(_ signals: [Int32]) -> Bool { CLinux_is_pending(signalMask(signals)) != 0 }
+
 /// Has a signal that this thread blocks, as `onSignals` has it, do what it does where nobody asks to be told of it.
 ///
 /// What stops programs does so until somebody has this one go on; where nobody could, as in a session without a shell, it does nothing.

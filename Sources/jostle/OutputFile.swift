@@ -85,7 +85,7 @@ final class OutputFile {
     }
 
     func write(_ bytes: [UInt8]) throws(SystemError) {
-        try writeAll(String(decoding: bytes, as: UTF8.self), to: self.descriptor)
+        try writeAll(String(decoding: bytes, as: UTF8.self), to: self.descriptor, unless: isToldToEnd)
     }
 
     /// Takes the place of what has its name. What is written afterwards is there at once.

@@ -23,6 +23,9 @@ func stopOnSignals(_ loop: EventLoop, _ stop: @escaping () -> Void) {
     }
 }
 
+/// Whether Ctrl-C or a request to terminate waits to be heard of by `stopOnSignals`: for whoever waits beside the loop.
+func isToldToEnd() -> Bool { isPending([SIGINT, SIGTERM]) }
+
 /// Ends the process at Ctrl-C and at a request to terminate, until `stopOnSignals` says what they are to end: for whoever has
 /// done nothing yet that has to be undone, and asks somebody who may never answer.
 func endOnSignals(_ loop: EventLoop) {

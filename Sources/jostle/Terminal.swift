@@ -93,6 +93,7 @@ struct Terminal {
 /// Standard output, and what became of it.
 final class Output {
     private var failure: SystemError?
+    private let isTerminal = isatty(STDOUT_FILENO) == 1
     /// What stands in the line where the output may go on.
     weak var progress: Progress?
 
@@ -101,7 +102,8 @@ final class Output {
         guard self.failure == nil else { return false }
         self.progress?.hide()
         do throws(SystemError) {
-            try writeAll(text, to: STDOUT_FILENO)
+            // A terminal that stands still goes on at Ctrl-C, and is to be given back as it was.
+            try writeAll(text, to: STDOUT_FILENO, unless: { !self.isTerminal && isToldToEnd() })
             return true
         } catch {
             self.failure = error

@@ -253,6 +253,31 @@ extension Surroundings {
             #expect(app.end == nil)
         }
 
+        /// Whoever reads stands still, and somebody ends what writes.
+        @Test(arguments: [["watch", "\(Stage.always),every=20ms"], ["record", "-"], ["top", "--every", "200ms"]])
+        func whoIsNotReadEndsWhenToldTo(_ arguments: [String]) throws {
+            let stage = try Stage()
+            let code = """
+                import fcntl, os, subprocess, sys, termios, time
+                reader, writer = os.pipe()
+                fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+                command = subprocess.Popen(sys.argv[1:], stdout=writer, stderr=subprocess.DEVNULL)
+                def waiting(): return int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder)
+                before = -1
+                while before < 1 or waiting() != before:
+                    before = waiting()
+                    time.sleep(1)
+                command.terminate()
+                try:
+                    sys.exit(command.wait(10))
+                except subprocess.TimeoutExpired:
+                    command.kill()
+                    raise
+                """
+            let result = try stage.run(["python3", "-c", code, Programs.path(of: "jostle")] + arguments)
+            #expect(result.status == 0, "\(result)")
+        }
+
         /// A terminal that claims to be endless costs no more than a large one, and one that stands still has no pictures waiting
         /// for it: whoever ends the command waits for none of them. Counted, not timed.
         @Test func aTerminalIsNoLargerThanPeopleLookAt() throws {

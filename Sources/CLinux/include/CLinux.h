@@ -59,6 +59,8 @@ int CLinux_signalfd(int descriptor, uint64_t signals);
 int CLinux_signalfd_read(int descriptor);
 /* Adds signals to the calling thread's mask. */
 int CLinux_block_signals(uint64_t signals);
+/* Whether one of these signals, which the calling thread blocks, has arrived and waits. */
+int CLinux_is_pending(uint64_t signals);
 /* Sends the calling thread a signal that it blocks, and returns when that has done what it does. It stays blocked. */
 int CLinux_raise_unblocked(int signal);
 
