@@ -126,12 +126,21 @@ struct Service {
             [String: Value].self)
     }
 
-    /// Whether the service is there, or its bus can start it; it is not started for the question.
-    func isThereOrCanStart() throws(CommandFailure) -> Bool {
+    /// Whether the service is there; it is not started for the question.
+    func isThere() throws(CommandFailure) -> Bool {
         do throws(BusError) {
-            let bus = self.connection
-            if try bus.askBus("NameHasOwner", self.name, timeout: self.patience, as: Bool.self) { return true }
-            return try bus.askBus("ListActivatableNames", timeout: self.patience, as: [String].self).contains(self.name)
+            return try self.connection.askBus("NameHasOwner", self.name, timeout: self.patience, as: Bool.self)
+        } catch {
+            throw CommandFailure(error, service: self.title)
+        }
+    }
+
+    /// The same, or its bus can start it.
+    func isThereOrCanStart() throws(CommandFailure) -> Bool {
+        if try self.isThere() { return true }
+        do throws(BusError) {
+            return try self.connection.askBus("ListActivatableNames", timeout: self.patience, as: [String].self)
+                .contains(self.name)
         } catch {
             throw CommandFailure(error, service: self.title)
         }

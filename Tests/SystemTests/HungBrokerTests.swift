@@ -25,6 +25,20 @@ extension Surroundings {
             }
         }
 
+        /// The reader is well. What the apps wait for is not known, which is not that they wait for nothing.
+        @Test func whoDrawsIsToldAndDraws() throws {
+            let stage = try Stage()
+            try self.whileItHangs(stage) {
+                let command = try BackgroundProgram(
+                    "jostle", ["scope", "--lines", "--for", "1s"], environment: stage.environment)
+                let end = try command.waitForEnd()
+                #expect(end == .exited(0))
+                let said = command.output
+                #expect(said.contains("; the broker (org.jostle.Broker1) does not answer: "), "\(said)")
+                #expect(said.contains("\n1 s  norm(x, y, z) "), "\(said)")
+            }
+        }
+
         @Test func whoShakesIsDone() throws {
             let stage = try Stage()
             try self.whileItHangs(stage) {

@@ -59,7 +59,8 @@ struct ScopeCommand {
     func run() throws(CommandFailure) {
         let service = try Service.sensors(on: self.sensorBus, self.loop)
         let (object, sensor) = try service.sensor(self.sensor)
-        let compiled = try self.compile(for: sensor)
+        var silence: CommandFailure?
+        let compiled = try self.compile(for: sensor, &silence)
         let rate = self.rate ?? max(50, compiled.map { $0.detector.neededRate }.max() ?? 0)
         let signal = ScopeSignal(sensor)
         let watched = compiled.map { one in
@@ -71,7 +72,8 @@ struct ScopeCommand {
             signal, compiled.map { $0.detector }, sensor,
             ScopePicture(
                 heading: "\(sensor.name)  \(signal.name)  \(rounded(rate, 0)) Hz  \(sensor.source)",
-                unit: sensor.unit, watched: watched, strokes: self.terminal.isUnicode ? .fine : .plain))
+                unit: sensor.unit, watched: watched, nobody: silence?.message,
+                strokes: self.terminal.isUnicode ? .fine : .plain))
         let isDrawn = self.terminal.isInteractive && !self.terminal.isDumb && !self.inLines
         let screen = isDrawn ? TerminalScreen(self.terminal, self.loop) : nil
         var lines = isDrawn ? nil : ScopeLines(self.terminal, sensor.unit, signal.name)
@@ -115,7 +117,10 @@ struct ScopeCommand {
 
     private typealias Compiled = (title: String, detector: CompiledDetector)
 
-    private func compile(for sensor: SensorDescription) throws(CommandFailure) -> [Compiled] {
+    /// - Parameter silence: why it is not known what the apps have.
+    private func compile(
+        for sensor: SensorDescription, _ silence: inout CommandFailure?
+    ) throws(CommandFailure) -> [Compiled] {
         if !self.detectors.isEmpty {
             var compiled: [Compiled] = []
             for request in self.detectors {
@@ -130,22 +135,27 @@ struct ScopeCommand {
             }
             return compiled
         }
-        return self.registered().compactMap { title, request in
+        var registered: [(title: String, request: DetectorRequest)] = []
+        do throws(CommandFailure) {
+            registered = try self.registered()
+        } catch {
+            silence = error
+        }
+        return registered.compactMap { title, request in
             guard let detector = try? DetectorCompiler.compile(request, for: sensor), detector.sensor == sensor.name
             else { return nil }
             return (title, detector)
         }
     }
 
-    /// The detectors of all apps; none without a broker.
-    private func registered() -> [(title: String, request: DetectorRequest)] {
-        guard let broker = try? Service.broker(on: self.bus, self.loop, starting: false),
-            let apps = try? broker.listApps()
-        else { return [] }
+    /// The detectors of all apps; none without a broker. One that does not answer is not waited for as long as others.
+    private func registered() throws(CommandFailure) -> [(title: String, request: DetectorRequest)] {
+        let broker = try? Service.broker(on: self.bus, self.loop, within: Service.brokerPatience, starting: false)
+        guard let broker, try broker.isThere() else { return [] }
         var found: [(title: String, request: DetectorRequest)] = []
-        for app in apps {
+        for app in try broker.listApps() {
             let (path, id) = (app.object, app.app)
-            let properties = (try? broker.app(path)) ?? [:]
+            let properties = try broker.unlessRefused { () throws(CommandFailure) in try broker.app(path) } ?? [:]
             for fields in properties.structures("Detectors") {
                 guard fields.count == 2, case .string(let name) = fields[0],
                     let request = try? DetectorRequest(name: name, inForce: fields[1].asOptions)

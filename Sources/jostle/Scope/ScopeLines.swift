@@ -19,7 +19,7 @@ struct ScopeLines {
             one.title + (one.threshold.map { " over \(rounded($0)) \(self.unit)" } ?? "")
         }
         return picture.heading
-            + (marked.isEmpty ? "; no detector listens to it" : "; \(marked.joined(separator: ", "))")
+            + "; " + (marked.isEmpty ? picture.nobody : marked.joined(separator: ", "))
     }
 
     /// - Returns: false when nobody reads any more.

@@ -65,6 +65,7 @@ struct ScopePicture {
     let heading: String
     let unit: String
     private(set) var watched: [Watched]
+    let nobody: String
     private let strokes: Strokes
     private var columns: [Column] = []
     /// The step of the last column.
@@ -76,10 +77,12 @@ struct ScopePicture {
     private(set) var value: Double?
     private(set) var gaps = 0
 
-    init(heading: String, unit: String, watched: [Watched], strokes: Strokes = .fine) {
+    /// - Parameter nobody: what stands where no detector does, if not that none listens.
+    init(heading: String, unit: String, watched: [Watched], nobody: String? = nil, strokes: Strokes = .fine) {
         self.heading = heading
         self.unit = unit
         self.watched = watched
+        self.nobody = nobody ?? "no detector listens to it"
         self.strokes = strokes
     }
 
@@ -295,7 +298,7 @@ struct ScopePicture {
     }
 
     private func legendLines(_ width: Int) -> [String] {
-        if self.watched.isEmpty { return ["no detector listens to it"] }
+        if self.watched.isEmpty { return [self.nobody] }
         var lines = self.watched.prefix(Self.legend).indices.map { index in
             let one = self.watched[index]
             let threshold = one.threshold.map { "  over \(rounded($0)) \(self.unit)" } ?? ""
