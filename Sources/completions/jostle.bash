@@ -18,10 +18,11 @@ _jostle() {
     COMPREPLY=()
     [[ ${#words[@]} -ge 2 ]] || return
     word=${words[-1]}
+    # The one that is installed is asked: what only stands in the line was not started yet, and is not started for that.
     {
         read -r kind
         mapfile -t COMPREPLY
-    } < <(command "$1" --complete "${words[@]:1}" 2>/dev/null)
+    } < <(command "${1##*/}" --complete "${words[@]:1}" 2>/dev/null)
     case $kind in
         # Nothing of ours: then readline looks for files, and quotes them.
         file) compopt -o default ;;

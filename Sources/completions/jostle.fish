@@ -3,8 +3,10 @@
 function __jostle_complete
     set -l words (commandline -opc)
     set -l token (commandline -ct)
+    # The one that is installed is asked: what only stands in the line was not started yet, and is not started for that.
+    set -l program (string replace --regex '.*/' '' -- $words[1])
     # Behind an open quote, too, candidates are plain words.
-    set -l answer (command $words[1] --complete $words[2..-1] (string trim --left --chars '"\'' -- "$token") 2>/dev/null)
+    set -l answer (command $program --complete $words[2..-1] (string trim --left --chars '"\'' -- "$token") 2>/dev/null)
     set -l option (string match --regex -- '^--[^=]*=' "$token")
     set -l value (string replace --regex -- '^--[^=]*=' '' "$token")
     switch "$answer[1]"

@@ -169,7 +169,7 @@ extension Surroundings {
             ("jostle watch --when '$(touch ran)' --cou", ["watch", "--when", "$(touch ran)", "--count"]),
             ("jostle --bus \"unix:path=/a b\" watc", ["--bus", "unix:path=/a b", "watch"]),
             ("jostle on shake -- readlin", ["on", "shake", "--", "readlink"]), ("jostle nothing x", ["nothing", "x"]),
-            ("jostle-brokerd --log-level deb", ["--log-level", "debug"]),
+            ("jostle-brokerd --log-level deb", ["--log-level", "debug"]), ("./jostle wat", ["watch"]),
         ]
 
         /// The shells themselves, on a terminal: what a line is once it was completed, word by word.
@@ -183,6 +183,12 @@ extension Surroundings {
                 : > 'data/jostle/apps.d/org.exam$(touch ran).Odd.conf'
                 : > 'a b.csv'
                 : > "it's \\$(touch ran) \\"so\\".csv"
+                cat > jostle << 'END'
+                #!/bin/sh
+                test "$1" != --complete || exec touch ran
+                printf '%s\\0' "$@" > "$WORDS.new"; mv "$WORDS.new" "$WORDS"
+                END
+                chmod +x jostle
                 XDG_DATA_HOME=$PWD/data XDG_DATA_DIRS=$PWD/data /usr/bin/python3 "$2" "$3" "$4" "${@:5}"
                 test ! -e ran
                 """
