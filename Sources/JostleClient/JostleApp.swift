@@ -188,12 +188,15 @@ public final class JostleApp {
     /// - Returns: how many events are kept.
     @discardableResult
     public func subscribe(since event: MotionEvent.Name? = nil) throws(JostleError) -> UInt64 {
-        try self.ask { (link) throws(BusError) in
+        let kept = try self.ask { (link) throws(BusError) -> UInt64 in
             let reply = try link.ask("Subscribe", Self.subscription(since: event))
             self.registration.subscribe()
             let results = try reply.read(reply: [String: Value].self)
             return if case .uint64(let count) = results[SubscribeOptions.kept] { count } else { 0 }
         }
+        // Also for the next broker: this one may leave before its disk knows.
+        if let event { self.desk.remember(event) }
+        return kept
     }
 
     private static func subscription(since event: MotionEvent.Name?) -> [String: Value] {

@@ -183,6 +183,16 @@ import Testing
         #expect(scene.events.map(\.sequence) == [1])
     }
 
+    /// What an app names at its start as done with is named to each broker, also before it has answered anything.
+    @Test func whatWasDoneInAnEarlierRunIsNamedToTheNextBroker() throws {
+        let scene = try Scene()
+        try scene.app.subscribe(since: MotionEvent.Name(sequence: 7, epoch: 70))
+        try scene.leave()
+        try scene.comeBack()
+        try scene.untilItIsBack()
+        #expect(scene.broker.calls == ["Register", "Subscribe since 7"])
+    }
+
     /// It greets, and says of no name whose it is.
     @Test func aBusThatDoesNotSayWhetherThereIsABrokerIsNotWaitedForForEver() throws {
         let bus = try PrivateBus()
