@@ -14,8 +14,8 @@ struct LiveLessons {
     let bus: ReaderBus
     let loop: EventLoop
     let terminal: Terminal
-    /// Whether people look at the output.
-    let shows: Bool
+    /// Has people told a line.
+    let say: (String) -> Void
 
     /// How long an example may take to come, in µs.
     private static let patience: Int64 = 15_000_000
@@ -71,10 +71,6 @@ struct LiveLessons {
                 for index in lessons.indices { lessons[index].source = "example \(index + 1)" }
             }
         }
-    }
-
-    private func say(_ line: String) {
-        if self.shows { self.terminal.print(line) }
     }
 
     /// Counts down and waits for a motion; `nil` when none came.

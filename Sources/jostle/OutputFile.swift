@@ -31,12 +31,9 @@ final class OutputFile {
         guard unsafe there == nil || access(path, W_OK) == 0 else {
             throw Self.failure(path, SystemError.last("access"))
         }
-        let directory = path.utf8.lastIndex(of: UInt8(ascii: "/")).map {
-            String(decoding: path.utf8[...$0], as: UTF8.self)
-        }
         // Not made of the name, which may be as long as names are.
         let number = String(UInt64.random(in: 0...UInt64.max), radix: 16)
-        let temporary = (directory ?? "") + ".jostle-\(number)"
+        let temporary = Self.directory(of: path) + ".jostle-\(number)"
         // Who could not read the one that is there cannot read the new one either.
         let mode = isPrivate ? 0o600 : (there?.st_mode ?? 0o666) & 0o666
         do throws(SystemError) {
@@ -62,6 +59,11 @@ final class OutputFile {
     private static func isStream(_ path: String, _ status: stat?) -> Bool {
         if let status, status.st_mode & S_IFMT != S_IFREG { return true }
         return ["/dev/", "/proc/"].contains { path.hasPrefix($0) } && !path.hasPrefix("/dev/shm/")
+    }
+
+    /// The directory of a file, with the slash behind it; empty: the present one.
+    private static func directory(of path: String) -> String {
+        path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(decoding: path.utf8[...$0], as: UTF8.self) } ?? ""
     }
 
     /// What is there under a name, emptied.
@@ -108,6 +110,15 @@ final class OutputFile {
             guard error.code == EPIPE else { throw CommandFailure(.no, "\(path): \(error)") }
         }
         try file.takeName()
+    }
+
+    /// Refuses what cannot be written, before somebody takes the trouble to make what is to be in it.
+    static func checkPlace(_ path: String) throws(CommandFailure) {
+        guard path != "-" else { return }
+        guard !isDirectory(path) else { throw Self.failure(path, SystemError(code: EISDIR, function: "open")) }
+        let place = fileStatus(path) == nil ? Self.directory(of: path) + "." : path
+        // SAFETY: the path is a NUL-terminated string for the time of the call.
+        guard unsafe access(place, W_OK) == 0 else { throw Self.failure(path, SystemError.last("access")) }
     }
 
     /// Refuses to write to what is read, `-` for standard input.

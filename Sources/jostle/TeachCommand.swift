@@ -1,5 +1,6 @@
 import DaemonSupport
 import Detection
+import Glibc
 import JostleClient
 import Loop
 import Motion
@@ -35,10 +36,11 @@ struct TeachCommand {
             let command = try TeachCommand(arguments, isJSON: $0.isJSON, $0.terminal)
             let files = arguments.values(of: example)
             if files.isEmpty {
+                try command.checkFiles()
                 let live = LiveLessons(
                     name: command.name, count: try arguments.value(of: count) ?? 3,
                     sensor: arguments.value(of: CommonOption.sensor), bus: $0.sensorBus, loop: $0.loop,
-                    terminal: $0.terminal, shows: !$0.isJSON)
+                    terminal: $0.terminal, say: command.say)
                 let lessons = try live.lessons { lessons throws(GestureTeacher.Problem) in try command.teach(lessons) }
                 try command.run(lessons, [])
             } else {
@@ -63,6 +65,9 @@ struct TeachCommand {
             )
         }
         self.path = arguments.value(of: Self.save) ?? "\(self.name).gesture"
+        guard !isJSON || self.path != "-" else {
+            throw UsageProblem("teach: with --json the gesture goes into a file: give another one than '-' with --save")
+        }
         self.negatives = arguments.values(of: Self.negative)
         try OutputFile.check(
             self.path, isNoneOf: arguments.values(of: Self.example) + self.negatives, of: "teach")
@@ -72,6 +77,28 @@ struct TeachCommand {
         self.takesOdd = arguments.has(Self.anyway)
         self.isJSON = isJSON
         self.terminal = terminal
+    }
+
+    /// Tells people a line: beside standard output, where that is the gesture, and nowhere, where it is for programs.
+    fileprivate func say(_ line: String) {
+        guard !self.isJSON else { return }
+        guard self.path == "-" else {
+            self.terminal.print(line)
+            return
+        }
+        try? writeAll(escapedLine(line) + "\n", to: STDERR_FILENO)
+    }
+
+    /// Nobody makes a gesture three times for a file that is not there.
+    fileprivate func checkFiles() throws {
+        try OutputFile.checkPlace(self.path)
+        for path in self.negatives {
+            do throws(SystemError) {
+                _ = try InputFile(path)
+            } catch {
+                throw CommandFailure.usage("\(path): \(error)")
+            }
+        }
     }
 
     fileprivate func teach(_ lessons: [GestureTeacher.Lesson]) throws(GestureTeacher.Problem) -> TaughtGesture {
@@ -121,12 +148,13 @@ struct TeachCommand {
             if case .odd = error { message += "; leave it out, or say --anyway" }
             throw .usage("teach: \(message)")
         }
-        if !self.isJSON, !files.isEmpty {
+        // What was taught is kept, whatever becomes of what else there is to say of it.
+        try GestureFile.write(gesture, to: self.path)
+        if !files.isEmpty {
             for lesson in lessons {
-                self.terminal.print(
-                    "\(lesson.source)  \(rounded(lesson.motion.example.seconds)) s, \(rounded(lesson.motion.strength)) g"
-                )
-                for line in lesson.motion.example.picture(self.terminal) { self.terminal.print(line) }
+                let (seconds, strength) = (lesson.motion.example.seconds, lesson.motion.strength)
+                self.say("\(lesson.source)  \(rounded(seconds)) s, \(rounded(strength)) g")
+                for line in lesson.motion.example.picture(self.terminal) { self.say(line) }
             }
         }
         for lesson in GestureTeacher.doubtful(lessons) {
@@ -143,7 +171,6 @@ struct TeachCommand {
         let own = try self.negatives.isEmpty ? nil : self.count(gesture, progress)
         let presets = try self.presets(on: files, progress)
         progress.end()
-        try GestureFile.write(gesture, to: self.path)
         if self.isJSON {
             self.tell(gesture, made, own, presets, lessons)
         } else {

@@ -198,6 +198,11 @@ extension Surroundings {
             Case("record", "/tmp/x", "--for", "-1s", status: 2, "a time"),
             Case("record", "/dev/null", "--rate", "20000Hz", status: 2, "rate 20000.0 Hz is outside"),
             Case("record", "/tmp/x", "--sensor", "gyro", status: 2, "there is no sensor 'gyro'"),
+            // Before anybody has made a gesture.
+            Case("teach", "x", "--save", "/nonexistent/x.gesture", status: 1, "cannot write /nonexistent/x.gesture"),
+            Case("teach", "x", "--save", "/tmp", status: 1, "cannot write /tmp: open: Is a directory"),
+            Case("teach", "x", "--negative", "/nonexistent/n.csv", "--save", "-", status: 2, "/nonexistent/n.csv"),
+            Case("teach", "x", "--json", "--save", "-", status: 2, "with --json the gesture goes into a file"),
             Case("shake", "--peak", "3s", status: 2, "an acceleration, such as 3g, not '3s'"),
             Case("shake", "--peak", "inf", status: 2, "an acceleration"),
             Case("shake", "--peak", "17g", status: 2, "expected more than 0 to 16.0 g"),

@@ -80,6 +80,21 @@ extension Surroundings {
             #expect(field("detector", of: hit) == "\"circle\"", "\(hit)")
         }
 
+        /// What people are told goes elsewhere.
+        @Test func aGestureOnStandardOutputIsNothingElse() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let files = (1...3).map { "\(stage.home)/\($0).csv" }
+            for (number, file) in files.enumerated() {
+                let motion = "noise=0.02g; rest 1s; circle \(900 + 100 * number)ms strength=0.6g; rest 1s"
+                #expect(try stage.jostle("make", motion, file, "--seed", "\(number + 1)").status == 0)
+            }
+            let taught = try stage.jostle(["teach", "circle", "--save", "-", "--example"] + files)
+            #expect(taught.status == 0 && taught.stdout.hasPrefix("jostle-gesture 1\nname circle\n"), "\(taught)")
+            #expect(taught.stderr.hasPrefix("\(files[0])  "), "\(taught)")
+            let saved = try stage.jostle(["teach", "circle", "--save", "\(stage.home)/x.gesture", "--example"] + files)
+            #expect(try Tool.run(["cat", "\(stage.home)/x.gesture"]).stdout == taught.stdout, "\(saved)")
+        }
+
         /// Where nothing moves it does not wait for ever, and leaves no file.
         @Test func whoMakesNoGestureIsToldSo() throws {
             let stage = try Stage()
