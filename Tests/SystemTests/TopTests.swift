@@ -105,6 +105,30 @@ extension Surroundings {
             #expect(result.status == 0, "\(result)")
         }
 
+        /// What ends a program that does not look at Ctrl-C, too, leaves the terminal as it was.
+        @Test(arguments: ["top", "scope"])
+        func whoIsEndedByTheTerminalGivesItBack(_ command: String) throws {
+            let stage = try Stage()
+            let code = """
+                import os, pty, resource, signal, sys
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                pid, terminal = pty.fork()
+                if pid == 0: os.execv(sys.argv[1], sys.argv[1:])
+                seen = b""
+                while b"\\x1b[J" not in seen: seen += os.read(terminal, 65536)
+                os.write(terminal, b"\\x1c")
+                try:
+                    while some := os.read(terminal, 65536): seen += some
+                except OSError: pass
+                assert seen.endswith(b"\\x1b[?1049l"), seen[-100:]
+                assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGQUIT
+                """
+            let result = try stage.run(
+                ["env", "TERM=xterm", "timeout", "20", "/usr/bin/python3", "-c", code, Programs.path(of: "jostle")]
+                    + [command])
+            #expect(result.status == 0, "\(result)")
+        }
+
         @Test func writesTextAndLinesForScripts() throws {
             let (stage, programs) = try self.stage()
             let once = try stage.jostle("top", "--once", "--every", "500ms", "--sort", "app")

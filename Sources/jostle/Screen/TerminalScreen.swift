@@ -39,6 +39,11 @@ final class TerminalScreen {
         do throws(SystemError) {
             try self.loop.onSignals([SIGWINCH]) { [weak self] _ in self?.redraw() }
             try self.loop.onSignals([SIGTSTP]) { [weak self] _ in self?.suspend() }
+            try self.loop.onSignals([SIGQUIT]) { [weak self] _ in
+                // It ends us as it ever does, but leaves no terminal that nobody can type into.
+                self?.leave()
+                try? raiseUnblocked(SIGQUIT)
+            }
             if isatty(STDIN_FILENO) == 1 {
                 self.watch = try self.loop.watch(STDIN_FILENO, for: .read) { [weak self] _ in self?.read() }
             }
