@@ -206,6 +206,16 @@ final class BrokerLink {
         try self.connection.callAndWait(try self.target(), member, repeat each arguments)
     }
 
+    /// Calls a method of our object and goes on; `then` runs with what is answered, and not where nothing is.
+    func ask<each Argument: WireValue, Answer: WireValue>(
+        _ member: String, _ arguments: repeat each Argument, as type: Answer.Type, then: @escaping (Answer) -> Void
+    ) {
+        guard let target = try? self.target() else { return }
+        self.connection.call(target, member, repeat each arguments) { result in
+            if let answer = try? result.take().read(reply: type) { then(answer) }
+        }
+    }
+
     /// What a property of our object says now.
     func property(_ name: String) throws(BusError) -> Value {
         let target = try self.target()

@@ -158,6 +158,14 @@ public final class JostleApp {
         }
     }
 
+    /// The same of as many as one answer has, told when it comes.
+    package func detectors(then: @escaping ([EffectiveDetector]) -> Void) {
+        let all: [String: Value] = [:]
+        self.link.ask("ListDetectors", all, as: [Structure<String, [String: Value]>].self) { rows in
+            then(rows.map { EffectiveDetector($0.fields.0, $0.fields.1) })
+        }
+    }
+
     /// Removes detectors by name.
     public func remove(_ names: [String]) throws(JostleError) {
         _ = try self.ask { (link) throws(BusError) in _ = try link.ask("RemoveDetectors", names, noOptions) }

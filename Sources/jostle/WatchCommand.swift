@@ -152,10 +152,12 @@ extension JostleApp {
         defer { loop.cancel(timer) }
         try self.run(until: { isDue })
         if self.isStopped { return }
-        // A broker that is gone by now is complained of already.
-        let detectors = (try? self.detectors()) ?? []
+        // Meanwhile whoever ends us is heard. A broker that is gone by now is complained of already.
+        var detectors: [EffectiveDetector]?
+        self.detectors { detectors = $0 }
+        try self.run(until: { detectors != nil })
         if self.isStopped { return }
-        for detector in detectors where missing.contains(detector.name) && detector.isMissing {
+        for detector in detectors ?? [] where missing.contains(detector.name) && detector.isMissing {
             complain("\(detector.name): the sensor is not there; waiting for it")
         }
     }

@@ -39,6 +39,20 @@ extension Surroundings {
             }
         }
 
+        /// It hangs before it is asked whether the sensor has come.
+        @Test(arguments: [["watch", "shake"], ["on", "shake", "--", "true"]])
+        func whoWaitsForASensorEndsWhenToldTo(_ arguments: [String]) throws {
+            let stage = try Stage(source: nil)
+            let program = try BackgroundProgram("jostle", arguments, environment: stage.environment)
+            let stream = arguments[0] == "watch" ? BackgroundProgram.Stream.output : .errors
+            _ = try program.waitForLine(on: stream) { $0.contains("available=no") }
+            try self.whileItHangs(stage) {
+                usleep(1_500_000)
+                let end = try program.terminate()
+                #expect(end == .exited(0))
+            }
+        }
+
         @Test func whoShakesIsDone() throws {
             let stage = try Stage()
             try self.whileItHangs(stage) {
