@@ -105,8 +105,10 @@ final class IIOSensor: SensorReader {
         guard directory.has("in_\(name)_raw") || (self.device.isBuffered && directory.hasChannel(name)) else {
             throw DeviceProblem("in_\(name)_raw is missing")
         }
-        let scale = try self.attribute("scale", of: name)
-        let offset = try self.attribute("offset", of: name)
+        // From which level on something is near is said in counts, and what a count is of anything does not matter.
+        let isCounted = self.kind == .proximity
+        let scale = try isCounted ? nil : self.attribute("scale", of: name)
+        let offset = try isCounted ? nil : self.attribute("offset", of: name)
         if scale == nil, self.kind.needsScale, self.gravity == nil {
             throw DeviceProblem("in_\(self.kind.attributeType)_scale is missing: nobody knows what a reading means")
         }

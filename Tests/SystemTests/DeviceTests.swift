@@ -113,6 +113,20 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// The level is said in counts, whatever its driver makes of one: that of phones says so.
+        @Test(arguments: [("in_proximity_scale", "0.1"), ("in_proximity_offset", "-100")])
+        func whatIsNearIsSaidInCounts(attribute: String, value: String) throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            let path = "/devices/platform/ambient/iio:device7"
+            try bed.perform(
+                DeviceBed.add("ambient"), "set \(path) \(attribute) \(value)", "set \(path) in_proximity_raw 111")
+            let reader = try self.start(stage, bed)
+            let script = try stage.startScript("s hear Samples", "s \(Self.claim("proximity", 20))")
+            #expect(try self.samples(script, 1).values == [1])
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// Whoever speaks French writes 0,0098; the kernel never does, and a reader started in France must not mind.
         @Test func theLocaleDoesNotMatter() throws {
             let stage = try Stage(source: nil)
