@@ -19,6 +19,9 @@ struct DeviceProblem: Swift.Error, Equatable {
         self.isFinal = false
     }
 
+    /// It does not say what it counts, and there is nothing yet to learn that from.
+    static let showsNothing = DeviceProblem(passing: "it shows 0 on each axis, and nothing says what it counts")
+
     /// A system call that failed on something of the device's.
     init(_ error: SystemError, on what: String) {
         self.message = "\(what): \(SystemError.message(for: error.code))"

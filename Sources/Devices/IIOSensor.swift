@@ -221,7 +221,7 @@ final class IIOSensor: SensorReader {
         if self.kind == .proximity { self.row[0] = self.gate.value(self.row[0]) }
         if self.gravity?.turn(&self.row, at: time) == false {
             guard self.gravity?.isSilent(at: time) == true else { return }
-            self.sink?.readingFailed(DeviceProblem(passing: "it shows 0 on each axis, and nothing says what it counts"))
+            self.sink?.readingFailed(.showsNothing)
             return
         }
         let row = self.row

@@ -102,7 +102,10 @@ final class InputSensor: SensorReader {
             return
         }
         if !self.isInPad { DeviceAxes.turn(&self.row) }
-        if self.gravity?.turn(&self.row, at: time) == false { return }
+        if self.gravity?.turn(&self.row, at: time) == false {
+            if self.gravity?.isSilent(at: time) == true { self.sink?.readingFailed(.showsNothing) }
+            return
+        }
         let row = self.row
         self.sink?.reading(at: time, row.span)
         self.sink?.readingDone()

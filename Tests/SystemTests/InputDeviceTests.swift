@@ -73,6 +73,22 @@ extension Senses.Devices {
         #expect(try reader.terminate() == .exited(0))
     }
 
+    /// One that shows nothing besides gives nothing to learn it from: it says so, until it shows something.
+    @Test func aLaptopThatShowsNothingIsBroken() throws {
+        let node = "/dev/input/event6"
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(DeviceBed.add("laptop"), "input \(node) asked 0=-512,512,0 1=-512,512,0 2=-512,512,0")
+        let reader = try self.start(stage, bed)
+        let script = try stage.startScript("s hear Samples", "s \(Self.claim("accelerometer", 100))")
+        try self.until("accelerometer", is: "broken", on: stage)
+        #expect(try self.sensor("accelerometer", on: stage).contains("it shows 0 on each axis"))
+        try bed.perform("axis \(node) 1 -256")
+        #expect(try self.samples(script, 1).values == [0, 1, 0])
+        try self.until("accelerometer", is: "running", on: stage)
+        #expect(try reader.terminate() == .exited(0))
+    }
+
     /// A pad beside a joystick is no part of the screen's, whether it comes first or not.
     @Test func theMotionOfAJoypadHasANameOfItsOwn() throws {
         let node = "/dev/input/event8"
