@@ -59,6 +59,7 @@ final class BufferCapture {
         self.wanted = pace
         let directory = device.directory
         guard let node = device.notice.node else { throw DeviceProblem("the device has no node") }
+        let descriptor = try Self.take(node)
         // Whoever used it before may have left it running.
         try directory.write("0", to: "buffer/enable")
         try Self.setTrigger(of: device, sensors)
@@ -89,11 +90,7 @@ final class BufferCapture {
         self.pace = SensorPace(rate: rate, batchLatency: plan.latency)
         self.longestTurn = plan.length
         self.buffer = ScanBuffer(layout, elements.map(\.format), scans: max(Self.batch, plan.watermark))
-        do throws(SystemError) {
-            self.descriptor = try OwnedDescriptor(opening: node, O_RDONLY | O_NONBLOCK)
-        } catch {
-            throw DeviceProblem(error, on: node)
-        }
+        self.descriptor = consume descriptor
         try directory.write("1", to: "buffer/enable")
         do throws(SystemError) {
             self.watch = try loop.watch(self.descriptor.raw, for: .read) { [weak self] _ in self?.read() }
@@ -119,6 +116,15 @@ final class BufferCapture {
     }
 
     // MARK: Setting up
+
+    /// Opens a buffer, which the kernel does for one at a time: until it is ours, nothing of it is changed.
+    private static func take(_ node: String) throws(DeviceProblem) -> OwnedDescriptor {
+        do throws(SystemError) {
+            return try OwnedDescriptor(opening: node, O_RDONLY | O_NONBLOCK)
+        } catch {
+            throw DeviceProblem(error, on: node)
+        }
+    }
 
     private static func element(
         _ name: String, in directory: AttributeDirectory

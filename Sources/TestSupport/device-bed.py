@@ -17,6 +17,7 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
     event DEVICE ACTION           tells udev's listeners of something
     pipe NODE                     turns a node into a pipe, which "write NODE HEX" fills and "close NODE" ends; or makes it, for a
                                   device that is added later: whoever hears of that finds the pipe
+    refuse NODE                   has nobody open a node, as when another program has it
     ioctl FILE                    answers ioctls as a record says
     input NODE HOW [AXIS=LEAST,MOST,RESOLUTION …]   answers what an input device is asked: its axes at 0, its switches open. HOW
                                   is "asked" for one that tells its state and nothing else of itself, or "followed"
@@ -34,6 +35,7 @@ import errno
 import math
 import os
 import shlex
+import stat
 import struct
 import sys
 import time
@@ -141,6 +143,10 @@ class Bed:
 
     def close(self, node):
         os.close(self.pipes.pop(node))
+
+    def refuse(self, node):
+        os.unlink(self.root + node)
+        os.mknod(self.root + node, stat.S_IFSOCK | 0o600)
 
     def move(self, target, peak, seconds):
         """Moves in real time; how well we keep up is no matter, because what is written is always the motion of just now."""

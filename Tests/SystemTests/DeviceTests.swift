@@ -443,6 +443,24 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// Another program that has the buffer open keeps it as it set it up.
+        @Test func aBufferThatSomebodyElseHasIsLeftAlone() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(
+                DeviceBed.buffered(), "refuse /dev/iio:device3", "set \(Self.imu) buffer/enable 1",
+                "set \(Self.imu) in_accel_z_raw 1000")
+            let reader = try self.start(stage, bed)
+            let script = try stage.startScript("s hear Samples", "s \(Self.claim("accelerometer", 100))")
+            #expect(try self.samples(script, 1).values == [0, 0, 1])
+            #expect(field("method", of: try self.sensor("accelerometer", on: stage)) == "\"polled\"")
+            for (name, value) in [
+                ("buffer/enable", "1"), ("buffer/length", "2"), ("trigger/current_trigger", ""),
+                ("current_timestamp_clock", "realtime"), ("scan_elements/in_anglvel_y_en", "1"),
+            ] { #expect(try bed.attribute(name, of: Self.imu) == value, "\(name)") }
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// Without its trigger, or when nothing ever comes, a device is read attribute by attribute.
         @Test(arguments: [("somebody-elses", "no trigger is its own"), ("imu-dev3", "no reading came in")])
         func aBufferThatDoesNotWorkIsDoneWithout(trigger: String, reason: String) throws {
