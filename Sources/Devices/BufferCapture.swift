@@ -17,11 +17,11 @@ final class BufferCapture {
     private let sensors: [IIOSensor]
     private let stampClock: StampClock?
     private var clock: SampleClock
-    private let descriptor: OwnedDescriptor
+    /// `nil` once it is stopped.
+    private var descriptor: OwnedDescriptor?
     private var watch: EventLoop.Registration?
     private var watchdog: EventLoop.TimerID?
     private var hasRead = false
-    private var isStopped = false
     private var isReading = false
     /// When nothing was left to be read.
     private var emptied = Timestamp(microseconds: Clock.boottime.now())
@@ -90,10 +90,11 @@ final class BufferCapture {
         self.pace = SensorPace(rate: rate, batchLatency: plan.latency)
         self.longestTurn = plan.length
         self.buffer = ScanBuffer(layout, elements.map(\.format), scans: max(Self.batch, plan.watermark))
+        let raw = descriptor.raw
         self.descriptor = consume descriptor
         try directory.write("1", to: "buffer/enable")
         do throws(SystemError) {
-            self.watch = try loop.watch(self.descriptor.raw, for: .read) { [weak self] _ in self?.read() }
+            self.watch = try loop.watch(raw, for: .read) { [weak self] _ in self?.read() }
         } catch {
             self.stop()
             throw DeviceProblem(error, on: node)
@@ -106,13 +107,17 @@ final class BufferCapture {
         self.wanted == pace && self.sensors.elementsEqual(sensors, by: ===)
     }
 
+    private var isStopped: Bool { self.descriptor?.raw == nil }
+
     func stop() {
         guard !self.isStopped else { return }
-        self.isStopped = true
         self.loop.cancel(&self.watch)
         self.loop.cancel(&self.watchdog)
         // A device that is gone cannot be told, and need not be.
         try? self.device.directory.write("0", to: "buffer/enable")
+        // At once: another may take its place while this one still tells what it read, and the kernel opens it for one at
+        // a time.
+        self.descriptor = nil
     }
 
     // MARK: Setting up
@@ -196,9 +201,9 @@ final class BufferCapture {
         defer { self.isReading = false }
         do throws(DeviceProblem) {
             var left = self.longestTurn
-            while !self.isStopped, left > 0 {
+            while let raw = self.descriptor?.raw, left > 0 {
                 let now = Timestamp(microseconds: Clock.boottime.now())
-                let scans = try self.buffer.fill(from: self.descriptor.raw)
+                let scans = try self.buffer.fill(from: raw)
                 if let scans {
                     self.hasRead = true
                     left -= scans

@@ -18,6 +18,8 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
     pipe NODE                     turns a node into a pipe, which "write NODE HEX" fills and "close NODE" ends; or makes it, for a
                                   device that is added later: whoever hears of that finds the pipe
     refuse NODE                   has nobody open a node, as when another program has it
+    count NODE                    looks from now on who opens and closes a node, which somebody has open
+    single NODE                   fails where it was open twice at a time since then, which the kernel does not do
     ioctl FILE                    answers ioctls as a record says
     input NODE HOW [AXIS=LEAST,MOST,RESOLUTION …]   answers what an input device is asked: its axes at 0, its switches open. HOW
                                   is "asked" for one that tells its state and nothing else of itself, or "followed"
@@ -31,6 +33,7 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
 DEVICE is a path as descriptions have it: /devices/platform/accel/iio:device0.
 """
 
+import ctypes
 import errno
 import math
 import os
@@ -44,6 +47,10 @@ import gi
 
 gi.require_version("UMockdev", "1.0")
 from gi.repository import UMockdev  # noqa: E402
+
+
+# What inotify tells: IN_OPEN; IN_CLOSE_WRITE and IN_CLOSE_NOWRITE.
+OPENED, CLOSED = 0x20, 0x18
 
 
 class Input(UMockdev.IoctlBase):
@@ -80,6 +87,7 @@ class Bed:
         self.root = self.testbed.get_root_dir()
         self.pipes = {}
         self.inputs = {}
+        self.counts = {}
 
     def attribute(self, device, name):
         return f"{self.root}/sys{device}/{name}"
@@ -147,6 +155,21 @@ class Bed:
     def refuse(self, node):
         os.unlink(self.root + node)
         os.mknod(self.root + node, stat.S_IFSOCK | 0o600)
+
+    def count(self, node):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.counts[node] = libc.inotify_init1(os.O_NONBLOCK)
+        if libc.inotify_add_watch(self.counts[node], (self.root + node).encode(), OPENED | CLOSED) < 0:
+            raise OSError(ctypes.get_errno(), "inotify_add_watch")
+
+    def single(self, node):
+        data, at, holders = os.read(self.counts[node], 65_536), 0, 1
+        while at < len(data):
+            _, what, _, length = struct.unpack_from("iIII", data, at)
+            at += 16 + length
+            holders += 1 if what & OPENED else -1
+            if holders > 1:
+                raise OSError("it was open twice")
 
     def move(self, target, peak, seconds):
         """Moves in real time; how well we keep up is no matter, because what is written is always the motion of just now."""

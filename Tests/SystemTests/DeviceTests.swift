@@ -461,6 +461,27 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// The kernel opens a buffer for one at a time: when less is wanted of it, it is let go before it is taken anew.
+        @Test func aBufferIsOpenOnceAtATime() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(DeviceBed.buffered(), "pipe /dev/iio:device3")
+            let reader = try self.start(stage, bed)
+            let slow = try stage.startScript("a hear", "a \(Self.claim("accelerometer", 50))", "say claimed")
+            _ = try slow.waitForLine { $0 == "claimed" }
+            let fast = try stage.startScript("b hear", "b \(Self.claim("accelerometer", 200))", "say claimed")
+            _ = try fast.waitForLine { $0 == "claimed" }
+            try bed.perform("count /dev/iio:device3")
+            _ = try fast.terminate()
+            try stage.until("the device slows down") {
+                try bed.attribute("sampling_frequency", of: Self.imu) == "50"
+            }
+            try stage.until("the buffer goes on") { try bed.attribute("buffer/enable", of: Self.imu) == "1" }
+            try bed.perform("single /dev/iio:device3")
+            #expect(field("method", of: try self.sensor("accelerometer", on: stage)) == "\"buffered\"")
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// Without its trigger, or when nothing ever comes, a device is read attribute by attribute.
         @Test(arguments: [("somebody-elses", "no trigger is its own"), ("imu-dev3", "no reading came in")])
         func aBufferThatDoesNotWorkIsDoneWithout(trigger: String, reason: String) throws {
