@@ -110,12 +110,13 @@ package final class DeviceSources {
     }
 
     private func appeared(_ notice: DeviceNotice) {
-        if let known = self.present[notice.path], known.notice == notice {
+        if let known = self.present[notice.path], known.notice == notice, known.device?.isUnbarred != true {
             for source in known.sources { source.refresh() }
             // What had no sensors when it came may have its attributes now.
             guard known.sources.isEmpty else { return }
         } else {
-            // What udev says another thing of now, such as how it is turned, is as good as another device.
+            // What udev says another thing of now, such as how it is turned, or has given us rights to, is as good as another
+            // device.
             self.vanished(notice.path)
         }
         switch notice.subsystem {

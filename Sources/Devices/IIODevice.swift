@@ -33,6 +33,8 @@ final class IIODevice {
     private var trail = SampleTrail()
     /// Why the buffer is not used any more.
     private var bufferProblem: String?
+    /// That is because we might not set it up when we came to look.
+    private var isBarred = false
 
     /// A device that is polled runs at least so fast, however seldom it is read: some answer a read with their next sample only.
     private static let slowestPolled = 10.0
@@ -121,7 +123,18 @@ final class IIODevice {
             return nil
         } catch {
             self.bufferProblem = error.message
+            self.isBarred = true
             return error
+        }
+    }
+
+    /// Whether its buffer might not be set up when we came to look, and may be by now: the kernel shows a device before udev gives rights
+    /// to it.
+    var isUnbarred: Bool {
+        guard self.isBarred, !self.sensors.contains(where: \.isStuck) else { return false }
+        return self.sensors.flatMap(\.channels).allSatisfy { channel in
+            let element = "scan_elements/in_\(channel.name)_en"
+            return self.directory.takes(element) && (try? self.directory.text(element)) != nil
         }
     }
 
@@ -134,7 +147,9 @@ final class IIODevice {
 
     /// Gives the buffer another chance: whoever held it may be gone.
     func reconsider() {
-        if self.wants.isEmpty { self.bufferProblem = nil }
+        guard self.wants.isEmpty else { return }
+        self.bufferProblem = nil
+        self.isBarred = false
     }
 
     // MARK: Running

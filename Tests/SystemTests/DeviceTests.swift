@@ -443,6 +443,24 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// The kernel shows a device before udev gives rights to it, and whoever starts meanwhile finds it barred.
+        @Test func aBufferIsTakenOnceUdevGivesRightsToIt() throws {
+            let element = "scan_elements/in_accel_x_en"
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(
+                DeviceBed.buffered(), "pipe /dev/iio:device3", "spoil \(Self.imu) \(element)",
+                "set \(Self.imu) in_accel_z_raw 1000")
+            let reader = try self.start(stage, bed)
+            let script = try stage.startScript("s hear Samples", "s \(Self.claim("accelerometer", 100))")
+            #expect(try self.samples(script, 1).values == [0, 0, 1])
+            #expect(field("method", of: try self.sensor("accelerometer", on: stage)) == "\"polled\"")
+            try bed.perform("heal \(Self.imu) \(element) 0", "event \(Self.imu) change")
+            try stage.until("it has its buffer") { try bed.attribute("buffer/enable", of: Self.imu) == "1" }
+            #expect(field("method", of: try self.sensor("accelerometer", on: stage)) == "\"buffered\"")
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// Another program that has the buffer open keeps it as it set it up.
         @Test func aBufferThatSomebodyElseHasIsLeftAlone() throws {
             let stage = try Stage(source: nil, broker: false)
