@@ -13,6 +13,7 @@ final class AttributePoll {
     weak var sink: (any PollSink)?
     private let loop: EventLoop
     private let threads: ReadingThreads
+    private let limits: Limits
     private let desk = Monitor(Desk(), canListen: false)
     private var wakeup: Wakeup?
     private var watch: EventLoop.Registration?
@@ -24,16 +25,29 @@ final class AttributePoll {
     /// Serves the next readings, empty.
     private var spare = Readings()
 
-    /// A reading that has not come back by then is told as a failure.
-    static let patience: Int64 = 1_000_000
+    /// How long a reading may take, in µs.
+    struct Limits: Sendable {
+        /// One that takes longer is of a time that nobody knows.
+        let longest: Int64
+        /// One that has not come back by then is told as a failure.
+        let patience: Int64
+        /// It is of when it came back, rather than of when it was asked for.
+        let isOfItsEnd: Bool
+
+        /// What moves does so meanwhile.
+        static let motion = Limits(longest: 250_000, patience: 1_000_000, isOfItsEnd: false)
+        /// What tells light, or what is near, may measure for most of a second before it answers, and some drivers wait a
+        /// second for it.
+        static let level = Limits(longest: 2_000_000, patience: 3_000_000, isOfItsEnd: true)
+    }
+
     /// Who lets go and begins anew, again and again, has no more readings than the fastest that a device is polled at.
     private static let shortestPause = Int64(1_000_000 / IIOSensor.fastestPolling)
-    /// A reading that takes longer is of a time that nobody knows.
-    private static let longestReading: Int64 = 250_000
 
-    init(on loop: EventLoop, _ threads: ReadingThreads) {
+    init(on loop: EventLoop, _ threads: ReadingThreads, _ limits: Limits) {
         self.loop = loop
         self.threads = threads
+        self.limits = limits
     }
 
     deinit {
@@ -45,10 +59,17 @@ final class AttributePoll {
     /// Says whether a reading has not come back: until it does, nothing of the device may be touched where others wait for it.
     var isStuck: Bool {
         let since = self.desk.withLock { $0.readingSince }
-        return self.isOverdue || since.map { Clock.monotonic.now() - $0 >= Self.patience } ?? false
+        return self.isOverdue || since.map { Clock.monotonic.now() - $0 >= self.limits.patience } ?? false
     }
 
-    static let stuck = DeviceProblem("a reading has not come back for \(AttributePoll.patience / 1_000) ms")
+    /// Says what is wrong while a reading has not come back.
+    func checkAnswers() throws(DeviceProblem) {
+        if self.isStuck { throw self.stuck }
+    }
+
+    private var stuck: DeviceProblem {
+        DeviceProblem("a reading has not come back for \(self.limits.patience / 1_000) ms")
+    }
 
     /// Reads at this rate from now on, what runs already included. The first reading comes at once, as far as no other came just
     /// before, but not before this returns.
@@ -67,11 +88,12 @@ final class AttributePoll {
                 return ((), true)
             }
         }
-        if self.isStuck { throw Self.stuck }
+        try self.checkAnswers()
         let files = try open()
         let wakeup = try self.prepare()
         self.openings += 1
-        let order = Order(opening: self.openings, rate: rate, files: files, parse: parse, prepare: prepare)
+        let order = Order(
+            opening: self.openings, rate: rate, files: files, parse: parse, limits: self.limits, prepare: prepare)
         let isServed = self.desk.change { desk in
             desk.order = order
             desk.readings.removeAll()
@@ -124,7 +146,7 @@ final class AttributePoll {
         }
         guard isLate else { return }
         self.isOverdue = true
-        if self.opening != nil { self.sink?.pollFailed(Self.stuck) }
+        if self.opening != nil { self.sink?.pollFailed(self.stuck) }
     }
 
     /// Takes what was read.
@@ -161,6 +183,7 @@ final class AttributePoll {
         private(set) var rate: Double
         let files: [AttributeFile]
         let parse: AttributeFile.Parser
+        let limits: Limits
         private(set) var prepare: @Sendable () -> Void
         /// Which one that is of this opening.
         private(set) var preparation = 1
@@ -175,7 +198,7 @@ final class AttributePoll {
     /// What was read and is not fetched yet.
     struct Readings: Sendable {
         enum Item: Sendable {
-            /// So many values, and when they were asked for.
+            /// So many values, and of when they are.
             case reading(Timestamp, Int)
             case failure(DeviceProblem)
         }
@@ -241,7 +264,7 @@ final class AttributePoll {
                     order.prepare()
                     thread.preparation = order.preparation
                 }
-                let result = thread.read(order.parse)
+                let result = thread.read(order)
                 thread.hand(over: result)
             }
         }
@@ -266,7 +289,7 @@ final class AttributePoll {
                 grid.advance(to: now)
                 desk.lastReading = now
                 desk.readingSince = now
-                desk.alarm?.set(for: now + AttributePoll.patience)
+                desk.alarm?.set(for: now + order.limits.patience)
                 return .done(order)
             }
             if let order, self.opening != opening {
@@ -277,22 +300,22 @@ final class AttributePoll {
             return order
         }
 
-        private mutating func read(_ parse: AttributeFile.Parser) -> Result<Timestamp, DeviceProblem> {
+        private mutating func read(_ order: Order) -> Result<Timestamp, DeviceProblem> {
             let start = Clock.boottime.now()
             self.values.removeAll(keepingCapacity: true)
             do throws(DeviceProblem) {
                 for index in self.files.indices {
                     if self.files[index].isReplaced { self.files[index] = try self.files[index].reopened() }
-                    self.values.append(try self.files[index].number(parse, &self.bytes))
+                    self.values.append(try self.files[index].number(order.parse, &self.bytes))
                 }
             } catch {
                 return .failure(error)
             }
-            let took = Clock.boottime.now() - start
-            guard took <= AttributePoll.longestReading else {
-                return .failure(DeviceProblem(passing: "a reading takes \(took / 1_000) ms"))
+            let end = Clock.boottime.now()
+            guard end - start <= order.limits.longest else {
+                return .failure(DeviceProblem(passing: "a reading takes \((end - start) / 1_000) ms"))
             }
-            return .success(Timestamp(microseconds: start))
+            return .success(Timestamp(microseconds: order.limits.isOfItsEnd ? end : start))
         }
 
         /// Hands a reading over, unless it was begun for somebody who has let go since.

@@ -174,7 +174,7 @@ package final class DeviceSources {
         guard self.selections.contains(.all), directory.has(LightPair.attribute) else { return }
         let driver = (try? directory.textIfAny("name")) ?? notice.systemName
         let hardware = Hardware(driver: driver, placement: "", source: "hwmon:\(driver)", unit: LightPair.unit)
-        let light = LightPair(in: directory, AttributePoll(on: self.loop, self.threads))
+        let light = LightPair(in: directory, AttributePoll(on: self.loop, self.threads, .level))
         self.present[notice.path] = Present(
             notice: notice, sources: [self.attach(light, .light, hardware, notice)])
     }

@@ -48,7 +48,7 @@ final class IIODevice {
         self.loop = loop
         self.name = (try? self.directory.text("name")) ?? ""
         self.sensors = IIOSensor.kinds(in: self.directory).map {
-            IIOSensor($0, of: self, AttributePoll(on: loop, threads))
+            IIOSensor($0, of: self, AttributePoll(on: loop, threads, $0.isNoisy ? .motion : .level))
         }
     }
 
@@ -65,7 +65,7 @@ final class IIODevice {
     /// Says what is wrong while the device does not answer one of its sensors: then nothing of it is touched, or the loop would
     /// wait where the reading does.
     func checkAnswers() throws(DeviceProblem) {
-        if self.sensors.contains(where: \.isStuck) { throw AttributePoll.stuck }
+        for sensor in self.sensors { try sensor.checkAnswers() }
     }
 
     /// A reading came back that had been given up.
@@ -128,8 +128,8 @@ final class IIODevice {
         }
     }
 
-    /// Whether its buffer might not be set up when we came to look, and may be by now: the kernel shows a device before udev gives rights
-    /// to it.
+    /// Whether its buffer might not be set up when we came to look, and may be by now: the kernel shows a device before udev
+    /// gives rights to it.
     var isUnbarred: Bool {
         guard self.isBarred, !self.sensors.contains(where: \.isStuck) else { return false }
         return self.sensors.flatMap(\.channels).allSatisfy { channel in

@@ -73,7 +73,8 @@ final class IIOSensor: SensorReader {
         if self.kind == .proximity { self.gate = ProximityGate(level: try self.nearLevel()) }
         facts.rates = try self.device.rates(of: self)
         self.device.raiseRate(of: self)
-        facts.isSteady = !self.device.isBuffered || (self.kind.isNoisy && self.tellsAlways(names))
+        // What is read one by one and may take its time comes as it comes.
+        facts.isSteady = self.kind.isNoisy && (!self.device.isBuffered || self.tellsAlways(names))
         if self.matrix?.keepsAxes ?? true, self.gravity == nil { facts.range = self.range() }
         return facts
     }
@@ -178,6 +179,9 @@ final class IIOSensor: SensorReader {
 
     /// Whether a reading of its attributes has not come back.
     var isStuck: Bool { self.poll.isStuck }
+
+    /// Says what is wrong while that is so.
+    func checkAnswers() throws(DeviceProblem) { try self.poll.checkAnswers() }
 
     var method: String { self.device.isBuffered ? "buffered" : "polled" }
 

@@ -24,9 +24,10 @@ final class LightPair: SensorReader {
     var method: String { "polled" }
 
     func probe() throws(DeviceProblem) -> SensorFacts {
-        if self.poll.isStuck { throw AttributePoll.stuck }
+        try self.poll.checkAnswers()
         var facts = SensorFacts()
         facts.range = 100
+        facts.isSteady = false
         _ = try AttributeFile(self.directory, Self.attribute)
         return facts
     }

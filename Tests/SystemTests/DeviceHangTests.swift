@@ -86,6 +86,29 @@ extension Senses.Devices {
         #expect(try reader.terminate() == .exited(0))
     }
 
+    /// Many sensors of light measure for most of a second before they answer: what they say then is of now, and nothing is wrong.
+    @Test func aLightMayTakeItsTime() throws {
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        let silence = try Silence(on: stage)
+        try bed.perform(
+            DeviceBed.add("ambient"),
+            "set /devices/platform/ambient/iio:device7 in_illuminance_raw \(silence.content)")
+        let reader = try self.startWithSilence(stage, bed)
+        let script = try stage.startScript("l hear Samples", "l \(Self.claim("light", 10))")
+        var answered: [Int64] = []
+        for _ in 0..<5 {
+            usleep(600_000)
+            answered.append(Self.boottime())
+            try silence.end("400\n")
+        }
+        let told = try self.samples(script, 4)
+        #expect(told.values == [50, 50, 50, 50])
+        for (time, answer) in zip(told.times, answered) { #expect(time >= answer) }
+        #expect(try stage.property("State", at: "\(Stage.Object.sensors)/light") == "s \"running\"")
+        #expect(try reader.terminate() == .exited(0))
+    }
+
     /// However many hang, there are no more threads than that; who needs none is read on, and the end waits for none.
     @Test func devicesThatHangAreBounded() throws {
         let count = 18
