@@ -2,6 +2,7 @@ import DBus
 import DaemonSupport
 import Detection
 import DeviceCore
+import Loop
 import Motion
 import SensorCore
 
@@ -18,6 +19,8 @@ final class SensorProxy {
     /// As often as the original looks.
     static let usualRate = 1 / ProxyState.usualPeriod.seconds
     static let rates = 0.1...50.0
+    /// So long a claim waits for a reading: a device may tell none for long, as some do while nothing changes.
+    private static let patience: Int64 = 2_000_000
 
     private let pace: SensorPace
     /// Of the accelerometer, which is looked at more often where the screen turns calmly.
@@ -49,8 +52,9 @@ final class SensorProxy {
         let user: UInt32
         var watch: NameWatch.Token?
         var sensors: Set<ProxySensor> = []
-        /// Claims that are not answered yet.
+        /// Claims that are not answered yet, and when they are in any case.
         var calls: [ProxySensor: MethodCall] = [:]
+        var deadlines: [ProxySensor: EventLoop.TimerID] = [:]
         /// There was no room to tell it of some change.
         var isOwedNews = false
 
@@ -168,6 +172,19 @@ final class SensorProxy {
             throw .limitsExceeded("\(problem)")
         }
         client.sensors.insert(sensor)
+        if client.calls[sensor] != nil, client.deadlines[sensor] == nil { self.limitWait(for: sensor, client) }
+    }
+
+    private func limitWait(for sensor: ProxySensor, _ client: Client) {
+        let name = client.peer.name
+        client.deadlines[sensor] = self.bus.loop.schedule(after: Self.patience) { [weak self] in
+            self?.change { $0.waited(for: sensor, by: name, &$1) }
+        }
+    }
+
+    private func answer(_ sensor: ProxySensor, _ client: Client) {
+        if let deadline = client.deadlines.removeValue(forKey: sensor) { self.bus.loop.cancel(deadline) }
+        client.calls.removeValue(forKey: sensor)?.reply()
     }
 
     /// Releasing what is not held is fine: the caller has what it wanted.
@@ -286,7 +303,7 @@ final class SensorProxy {
             case .run(let sensor): self.run(sensor)
             case .stop(let sensor): self.stop(sensor)
             case .answer(let sensor, let clients):
-                for name in clients { self.clients[name]?.calls.removeValue(forKey: sensor)?.reply() }
+                for client in clients.compactMap({ self.clients[$0] }) { self.answer(sensor, client) }
             case .tell(let clients, let properties): self.tell(clients, properties)
             }
         }

@@ -109,6 +109,22 @@ struct ProxyTests {
         }
     }
 
+    /// A device may tell nothing for long: who has waited is told of its first reading all the same.
+    @Test func whoHasWaitedIsAnswered() {
+        var table = Table()
+        _ = table.set(.light, true)
+        _ = table.claim(.light, ":1")
+        _ = table.claim(.light, ":2")
+        #expect(table.take { $0.waited(for: .light, by: ":1", &$1) } == [.answer(.light, [":1"])])
+        #expect(table.take { $0.waited(for: .light, by: ":1", &$1) } == [])
+        #expect(table.take { $0.waited(for: .light, by: ":3", &$1) } == [])
+        #expect(table.claim(.light, ":1") == [.answer(.light, [":1"])])
+        #expect(
+            table.take { $0.lit(40, in: .lux, &$1) } == [
+                .tell([":1", ":2"], [.lightUnit, .lightLevel]), .answer(.light, [":2"]),
+            ])
+    }
+
     @Test func whoWaitsAndReleasesIsAnswered() {
         var table = Table()
         _ = table.set(.proximity, true)

@@ -154,6 +154,24 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// Nothing comes of its buffer: whoever claims it goes on meanwhile, and hears when something does.
+        @Test func whoClaimsWhatTellsNothingIsAnswered() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(DeviceBed.buffered(), "pipe /dev/iio:device3")
+            let reader = try self.start(stage, bed)
+            let before = Senses.Devices.boottime()
+            let script = try stage.startScript("a hear", "a \(Self.call) ClaimAccelerometer", "say answered")
+            _ = try script.waitForLine { $0 == "answered" }
+            // It takes a buffer for broken only after some more seconds.
+            #expect(Senses.Devices.boottime() - before < 4_500_000)
+            #expect(try stage.property("Method", at: Stage.Object.accelerometer) == "s \"buffered\"")
+            let scan = Senses.Devices.scan(0, -1_000, 0, at: Senses.Devices.boottime() * 1_000)
+            try bed.perform("write /dev/iio:device3 \(scan)")
+            #expect(try self.told(script, "a").contains("\"AccelerometerOrientation\": \"normal\""))
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// What is no lux is told as such; and a machine whose owner wants it faster is read faster.
         @Test func anotherUnitIsToldWithTheLight() throws {
             let stage = try Stage(source: nil, broker: false)

@@ -36,10 +36,10 @@ package enum LightUnit: String, Hashable, Sendable {
 
 /// Who wants which sensor, and what those are told: everything that `net.hadess.SensorProxy` decides.
 ///
-/// A sensor is wanted while somebody claims it, whether it is there or not. A claim is answered when there is a reading, so that whoever asks then gets a true
-/// one; a claim on a sensor that is not there is answered at once, and kept until it comes. Only claimants are told: first of all
-/// that is known, then of changes. Claims outlive the device behind a sensor. A claim that rests keeps its place, wants nothing and
-/// is told nothing.
+/// A sensor is wanted while somebody claims it, whether it is there or not. A claim is answered when there is a reading, so
+/// that whoever asks then gets a true one, or when it has waited for long enough; a claim on a sensor that is not there is
+/// answered at once, and kept until it comes. Only claimants are told: first of all that is known, then of changes. Claims
+/// outlive the device behind a sensor. A claim that rests keeps its place, wants nothing and is told nothing.
 package struct ProxyState: Sendable {
     /// What the shell has to do, in this order.
     package enum Action: Hashable, Sendable {
@@ -167,6 +167,13 @@ package struct ProxyState: Sendable {
         if self[sensor].awake.count == 1 { actions.append(.run(sensor)) }
     }
 
+    /// A client has waited for long enough: it is answered without a reading, and told of the first when it comes.
+    package mutating func waited(for sensor: ProxySensor, by client: String, _ actions: inout [Action]) {
+        guard let index = self[sensor].waiting.firstIndex(of: client) else { return }
+        self[sensor].waiting.remove(at: index)
+        actions.append(.answer(sensor, [client]))
+    }
+
     /// A client wants a sensor no more, or is gone. Nothing when it had no claim.
     package mutating func release(_ sensor: ProxySensor, by client: String, _ actions: inout [Action]) {
         guard let index = self[sensor].claimants.firstIndex(where: { $0.client == client }) else { return }
@@ -179,10 +186,7 @@ package struct ProxyState: Sendable {
         guard let index = self[sensor].awake.firstIndex(of: client) else { return }
         self[sensor].awake.remove(at: index)
         self[sensor].fresh.removeAll { $0 == client }
-        if let index = self[sensor].waiting.firstIndex(of: client) {
-            self[sensor].waiting.remove(at: index)
-            actions.append(.answer(sensor, [client]))
-        }
+        self.waited(for: sensor, by: client, &actions)
         guard self[sensor].awake.isEmpty else { return }
         self[sensor].isRead = false
         actions.append(.stop(sensor))
