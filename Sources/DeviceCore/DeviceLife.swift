@@ -39,6 +39,8 @@ package struct DeviceLife: Sendable {
     private var problem: String?
     private var failures = 0
     private var attempts = 0
+    /// It was tried at once because it answered, and no reading has worked since.
+    private var isAnswerTried = false
 
     /// What is wrong with the device, as far as anybody knows.
     package var trouble: String? {
@@ -56,10 +58,20 @@ package struct DeviceLife: Sendable {
         switch self.phase {
         case .absent, .broken:
             self.attempts = 0
+            self.isAnswerTried = false
             return self.probe()
         case .probing, .idle, .running:
             return .none
         }
+    }
+
+    /// A device answers that had been given up because it did not. It is tried at once, and where that leads to no reading, as any
+    /// that is broken: one that answers each time, and too late, would be tried without end.
+    package mutating func answered() -> Action {
+        guard case .broken = self.phase, !self.isAnswerTried else { return .none }
+        self.attempts = 0
+        self.isAnswerTried = true
+        return self.probe()
     }
 
     package mutating func vanished() -> Action {
@@ -110,6 +122,7 @@ package struct DeviceLife: Sendable {
     package mutating func unwanted() -> Action {
         self.isWanted = false
         self.nextRetry = nil
+        self.isAnswerTried = false
         guard self.phase == .running else { return .none }
         self.phase = self.problem.map { .broken($0) } ?? .idle
         return .stop
@@ -119,6 +132,7 @@ package struct DeviceLife: Sendable {
     package mutating func succeeded() -> Bool {
         self.failures = 0
         self.attempts = 0
+        self.isAnswerTried = false
         guard self.problem != nil else { return false }
         self.problem = nil
         return true

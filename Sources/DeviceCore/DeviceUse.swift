@@ -84,6 +84,9 @@ package struct DeviceUse: Sendable {
     /// Something about it changed: what did not work may now.
     package mutating func refreshed() -> [Step] { self.steps(self.life.appeared()) }
 
+    /// It answers, and had been given up because it did not.
+    package mutating func answered() -> [Step] { self.steps(self.life.answered()) }
+
     /// It is gone.
     package mutating func detached() -> [Step] {
         let wasRunning = self.isRunning

@@ -173,7 +173,7 @@ extension DeviceSource: ReadingSink {
 
     func gap() { self.sink?.gap() }
 
-    func deviceAnswers() { self.refresh() }
+    func deviceAnswers() { self.perform(self.use.answered()) }
 
     func readingFailed(_ problem: DeviceProblem) {
         self.perform(self.use.failed(problem.message, isFinal: problem.isFinal, at: self.now))

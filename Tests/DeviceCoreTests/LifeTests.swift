@@ -126,6 +126,44 @@ import Testing
         #expect(life.nextRetry == due + .milliseconds(500))
     }
 
+    /// One that did not answer is tried at once when it does, but not again and again where it is too late each time.
+    @Test func anAnswerIsTriedOnce() throws {
+        var life = Self.life(isWanted: true)
+        #expect(life.answered() == .none)
+        #expect(life.failed("late", isFinal: true, at: .zero) == .stop)
+        #expect(life.answered() == .probe)
+        #expect(life.probed(nil, at: .zero) == .start)
+        var now = Self.at(0)
+        var waits: [TimeSpan] = []
+        for _ in 0..<8 {
+            #expect(life.failed("late", isFinal: true, at: now) == .stop)
+            #expect(life.answered() == .none)
+            let due = try #require(life.nextRetry)
+            waits.append(due - now)
+            now = due
+            #expect(life.retry(at: now) == .probe)
+            #expect(life.probed(nil, at: now) == .start)
+        }
+        let expected = [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].map { TimeSpan.milliseconds($0) }
+        #expect(waits == expected)
+        // A reading that worked, news of the device, and that nobody wants it any more: then it may be well.
+        for isTold in [false, true] {
+            if isTold {
+                #expect(life.failed("late", isFinal: true, at: now) == .stop)
+                #expect(life.appeared() == .probe)
+                #expect(life.probed(nil, at: now) == .start)
+            } else {
+                #expect(life.succeeded() == false)
+            }
+            #expect(life.failed("late", isFinal: true, at: now) == .stop)
+            #expect(life.answered() == .probe)
+            #expect(life.probed(nil, at: now) == .start)
+        }
+        #expect(life.failed("late", isFinal: true, at: now) == .stop)
+        #expect(life.unwanted() == .none)
+        #expect(life.answered() == .probe)
+    }
+
     @Test func nothingIsTriedWhileNobodyWantsIt() {
         var life = DeviceLife()
         _ = life.appeared()

@@ -98,6 +98,18 @@ import Testing
         #expect(use.refreshed() == [])
     }
 
+    @Test func whatAnswersIsTriedAtOnce() {
+        var use = Self.use()
+        #expect(use.wanted(at: Self.pace) == [.start])
+        #expect(use.answered() == [])
+        #expect(use.failed("late", isFinal: true, at: Self.at(100)) == [.stop, .tellGap, .tellChange])
+        #expect(use.answered() == [.probe])
+        _ = use.probed(range: 2, at: Self.at(200))
+        #expect(use.goOn() == [.start])
+        #expect(use.failed("late", isFinal: true, at: Self.at(1_200)) == [.stop, .tellGap, .tellChange])
+        #expect(use.answered() == [] && use.nextRetry == Self.at(1_700))
+    }
+
     @Test func aReadingMayFailATimeOrTwo() {
         var use = Self.use(isRunning: true)
         for _ in 0..<DeviceLife.patience - 1 { #expect(use.failed("odd", isFinal: false, at: .zero) == []) }
