@@ -134,6 +134,21 @@ struct ProxyTests {
         #expect(table.state.isNear)
     }
 
+    /// Who believes that something is near keeps a screen dark.
+    @Test func whatIsGoneIsNotNear() {
+        var table = Table()
+        let all: [ProxyProperty] = [.hasProximity, .isNear]
+        _ = table.set(.proximity, true)
+        _ = table.claim(.proximity, ":1")
+        _ = table.take { $0.approached(true, &$1) }
+        #expect(table.take { $0.set(.proximity, to: .broken, &$1) } == [.tell([":1"], all)])
+        #expect(!table.state.isNear)
+        #expect(table.take { $0.approached(true, &$1) } == [.tell([":1"], all), .tell([":1"], [.isNear])])
+        #expect(table.state.isNear)
+        #expect(table.set(.proximity, false) == [.tell([":1"], all)])
+        #expect(!table.state.isNear)
+    }
+
     @Test func eachSensorHasItsOwnClaimants() {
         var table = Table()
         for sensor in ProxySensor.allCases { #expect(table.set(sensor, true) == []) }

@@ -229,7 +229,8 @@ package struct ProxyState: Sendable {
             switch sensor {
             case .accelerometer: (self.orientation, self.tilt) = (.undefined, .undefined)
             case .compass: self.heading = -1
-            case .light, .proximity: break
+            case .proximity: self.isNear = false
+            case .light: break
             }
         }
         guard !self[sensor].awake.isEmpty else { return }
