@@ -84,6 +84,8 @@ package struct Courier: Sendable {
         var isPast = false
         /// It says that it may have come before.
         var isCopy = false
+        /// The server throws it away then; `nil`: never.
+        var until: Timestamp?
 
         /// The rows that are done with it.
         var rows: ClosedRange<Int64>? { self.row.map { (self.goneFrom ?? $0)...$0 } }
@@ -343,7 +345,7 @@ package struct Courier: Sendable {
             self.notices.letBy()
             return content
         }
-        return self.notices.popFirst().map { self.send($0, Parcel()) }
+        return self.notices.popFirst().map { self.send($0, Parcel(), at: now) }
     }
 
     /// The next event or verdict, when there is one and room for it.
@@ -356,17 +358,19 @@ package struct Courier: Sendable {
                 self.message(.event(event), row: row, self.expiry(of: .event(event), at: now)),
                 Parcel(
                     table: .event, row: row, name: event.name,
-                    recent: row == nil ? Recent(event: event, until: now + Self.writing) : nil))
+                    recent: row == nil ? Recent(event: event, until: now + Self.writing) : nil), at: now)
             self.own.sent(event.name, sent.ticket)
             return sent
         }
-        if let row = self.events.takeLive() { return self.send(row, of: .event, self.expiry(of: row.content, at: now)) }
+        if let row = self.events.takeLive() {
+            return self.send(row, of: .event, self.expiry(of: row.content, at: now), at: now)
+        }
         if let row = self.verdicts.takeLive() {
-            return self.send(row, of: .verdict, self.expiry(of: row.content, at: now))
+            return self.send(row, of: .verdict, self.expiry(of: row.content, at: now), at: now)
         }
         guard self.window.hasRoomForPast, !self.unstored.isFull else { return nil }
-        if let row = self.events.takePast(at: now) { return self.send(row, of: .event, nil) }
-        if let row = self.verdicts.takePast(at: now) { return self.send(row, of: .verdict, nil) }
+        if let row = self.events.takePast(at: now) { return self.send(row, of: .event, nil, at: now) }
+        if let row = self.verdicts.takePast(at: now) { return self.send(row, of: .verdict, nil, at: now) }
         return nil
     }
 
@@ -386,7 +390,7 @@ package struct Courier: Sendable {
 
     /// - Parameter expiry: After how many seconds it is of no use; `nil`: it is of before.
     private mutating func send(
-        _ row: JournalRow, of table: JournalTable, _ expiry: UInt32?
+        _ row: JournalRow, of table: JournalTable, _ expiry: UInt32?, at now: Timestamp
     ) -> (ticket: Ticket, message: Outgoing) {
         var parcel = Parcel(table: table, row: row.row, isPast: expiry == nil)
         switch row.content {
@@ -394,7 +398,7 @@ package struct Courier: Sendable {
         case .verdict: break
         case .gap(_, let first): parcel.goneFrom = first
         }
-        return self.send(self.message(row.content, row: row.row, expiry), parcel)
+        return self.send(self.message(row.content, row: row.row, expiry), parcel, at: now)
     }
 
     /// For how long something may be done because of what is live.
@@ -411,11 +415,14 @@ package struct Courier: Sendable {
         UInt32(clamping: (self.timeLeft(of: content, at: now).microseconds + 999_999) / 1_000_000)
     }
 
-    private mutating func send(_ message: Outgoing, _ parcel: Parcel) -> (ticket: Ticket, message: Outgoing) {
+    private mutating func send(
+        _ message: Outgoing, _ parcel: Parcel, at now: Timestamp
+    ) -> (ticket: Ticket, message: Outgoing) {
         let ticket = self.nextTicket
         self.nextTicket += 1
         var parcel = parcel
         parcel.isCopy = message.properties.contains { $0.name == "again" }
+        parcel.until = message.expiry.map { now + .seconds(Int64($0)) }
         self.onTheWay[ticket] = parcel
         self.window.send(isPast: parcel.isPast)
         if parcel.goneFrom != nil {
@@ -465,12 +472,16 @@ package struct Courier: Sendable {
     // MARK: Answers
 
     /// The server has a message, or will never take it: either way it is not sent again.
-    package mutating func acknowledged(_ ticket: Ticket) {
+    ///
+    /// - Parameter isHeard: Somebody is there to get it, as far as the server says.
+    package mutating func acknowledged(_ ticket: Ticket, isHeard: Bool = true) {
         guard let parcel = self.onTheWay.removeValue(forKey: ticket) else { return }
         self.window.acknowledge(isPast: parcel.isPast)
         guard let table = parcel.table else { return }
         if table == .event, self.settings.waitsForConsumer, let name = parcel.name {
-            return self.unstored.add(UnstoredEvents.Event(name: name, row: parcel.row, isCopy: parcel.isCopy))
+            return self.unstored.add(
+                UnstoredEvents.Event(
+                    name: name, row: parcel.row, isCopy: parcel.isCopy, until: isHeard ? parcel.until : Timestamp.zero))
         }
         self.finish(table, parcel.rows, parcel.name)
     }
@@ -505,9 +516,14 @@ package struct Courier: Sendable {
         }
     }
 
-    /// The consumer has stored an event, and all that it got before.
-    package mutating func stored(_ name: EventName) {
-        for event in self.unstored.stored(name) { self.finish(.event, event.row.map { $0...$0 }, event.name) }
+    /// The consumer has stored an event, and all that it got before. What of that it may never have got comes from its row, as one of before.
+    package mutating func stored(_ name: EventName, at now: Timestamp) {
+        let (done, doubtful) = self.unstored.stored(name, at: now)
+        for event in done { self.finish(.event, event.row.map { $0...$0 }, event.name) }
+        for event in doubtful {
+            self.own.refused(event.name)
+            if let row = event.row { self.events.putBack(row...row, mayHaveCome: true) }
+        }
     }
 
     /// Nothing waits and nothing is on its way.

@@ -1,3 +1,5 @@
+package import Motion
+
 /// The bridge's own events that came from the bus before they were read in the journal.
 ///
 /// Each is remembered until its row is read, which tells that the row is done, or on its way.
@@ -153,13 +155,16 @@ package struct OwnEvents: Sendable {
 /// Events that the server has and of which the consumer has not said that it stored them, in the order in which they were sent.
 ///
 /// The consumer names one and means all that it got before. What it says of one that may have been sent before can be of the first
-/// copy, behind which others may have been lost since; so that is of this one alone.
+/// copy, behind which others may have been lost since; so that is of this one alone. And what the server kept for some time only it has not
+/// got if it was away for longer.
 package struct UnstoredEvents: Sendable {
     package struct Event: Equatable, Sendable {
         package var name: EventName
         package var row: Int64?
         /// It may have been sent before.
         package var isCopy = false
+        /// The server gives it to whoever comes until then; `nil`: at any time.
+        package var until: Timestamp?
     }
 
     private var events: [Event] = []
@@ -195,13 +200,21 @@ package struct UnstoredEvents: Sendable {
         self.events[index].row = row
     }
 
-    /// One was stored, and with it all before, unless it is a copy; those that are done now.
-    package mutating func stored(_ name: EventName) -> ArraySlice<Event> {
-        guard let index = self.events[self.start...].lastIndex(where: { $0.name == name }) else { return [] }
+    /// One was stored, and with it all before, unless it is a copy.
+    ///
+    /// - Returns: What is done now, and what of that before may never have come to the consumer: it is forgotten here.
+    package mutating func stored(_ name: EventName, at now: Timestamp) -> (done: [Event], doubtful: [Event]) {
+        // Who is far behind says mostly what is of the oldest.
+        guard let index = self.events[self.start...].firstIndex(where: { $0.name == name }) else { return ([], []) }
         defer { self.tidy() }
-        if self.events[index].isCopy, index > self.start { return [self.events.remove(at: index)] }
-        defer { self.start = index + 1 }
-        return self.events[self.start...index]
+        if self.events[index].isCopy, index > self.start { return ([self.events.remove(at: index)], []) }
+        var (done, doubtful): ([Event], [Event]) = ([], [])
+        for event in self.events[self.start..<index] {
+            if let until = event.until, until <= now { doubtful.append(event) } else { done.append(event) }
+        }
+        done.append(self.events[index])
+        self.start = index + 1
+        return (done, doubtful)
     }
 
     /// The journal is another one.

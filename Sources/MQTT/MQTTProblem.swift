@@ -40,6 +40,11 @@ package struct MQTTProblem: Swift.Error, Equatable, Sendable, CustomStringConver
         ].contains { Int32($0.rawValue) == reason }
     }
 
+    /// Whether a server has taken a message, and knows nobody whom to give it.
+    package static func isForNobody(_ reason: Int32) -> Bool {
+        reason == Int32(MQTT_RC_NO_MATCHING_SUBSCRIBERS.rawValue)
+    }
+
     /// It is about what was to be said, which no connection will ever take.
     package var isOfMessage: Bool {
         [

@@ -310,7 +310,7 @@ final class BridgeService {
             if MQTTProblem.isForNow(reason) {
                 self.courier.refused(ticket, at: self.now, chance: UInt64.random(in: 0 ... .max))
             } else {
-                self.courier.acknowledged(ticket)
+                self.courier.acknowledged(ticket, isHeard: !MQTTProblem.isForNobody(reason))
             }
             self.progressed()
             self.settle()
@@ -392,7 +392,7 @@ final class BridgeService {
             publication.topic == self.topics.acknowledgement(of: consumer),
             let stored = AcknowledgementMessage(value)
         {
-            self.courier.stored(stored.name)
+            self.courier.stored(stored.name, at: self.now)
             self.progressed()
             self.pumpSoon()
         }

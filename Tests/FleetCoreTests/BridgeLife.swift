@@ -40,8 +40,13 @@ struct BridgeLife {
     private var answers: [Courier.Ticket] = []
     /// Those of them that the server did not take.
     private var refused: Set<Courier.Ticket> = []
+    /// What it keeps for a consumer, and until when.
+    private struct Kept {
+        var outgoing: Outgoing
+        var until: Timestamp?
+    }
     private struct Server {
-        var queue: [Outgoing] = []
+        var queue: [Kept] = []
         var mark: PositionMessage?
     }
     private var server = Server()
@@ -276,7 +281,10 @@ struct BridgeLife {
                 self.refused.insert(message.ticket)
             } else {
                 self.receive(message.outgoing)
-                self.server.queue.append(message.outgoing)
+                // Who says what it has stored may be away for longer than what is live is kept.
+                let expiry = self.waitsForConsumer ? message.outgoing.expiry : nil
+                self.server.queue.append(
+                    Kept(outgoing: message.outgoing, until: expiry.map { self.now + .seconds(Int64($0)) }))
             }
             self.answers.append(message.ticket)
         }
@@ -332,12 +340,20 @@ struct BridgeLife {
 
     private mutating func consume(_ count: Int) {
         let count = min(count, self.server.queue.count)
-        for outgoing in self.server.queue.prefix(count) {
-            guard let name = outgoing.value.flatMap({ AcknowledgementMessage($0) })?.name else { continue }
+        for kept in self.server.queue.prefix(count) {
+            guard let name = self.name(in: kept) else { continue }
             if self.known.insert(name).inserted { self.stored.append(name) }
-            if self.waitsForConsumer, self.isConnected, self.random.chance(0.3) { self.courier.stored(name) }
+            if self.waitsForConsumer, self.isConnected, self.random.chance(0.3) {
+                self.courier.stored(name, at: self.now)
+            }
         }
         self.server.queue.removeFirst(count)
+    }
+
+    /// The event that the consumer gets; `nil`: it is none, or the server has thrown it away.
+    private func name(in kept: Kept) -> EventName? {
+        if let until = kept.until, until <= self.now { return nil }
+        return kept.outgoing.value.flatMap { AcknowledgementMessage($0) }?.name
     }
 
     // MARK: The end
@@ -360,11 +376,11 @@ struct BridgeLife {
                 self.inFlight -= 1
             }
             self.answers = []
-            while let outgoing = self.server.queue.first {
+            while let kept = self.server.queue.first {
                 self.server.queue.removeFirst()
-                guard let name = outgoing.value.flatMap({ AcknowledgementMessage($0) })?.name else { continue }
+                guard let name = self.name(in: kept) else { continue }
                 self.known.insert(name)
-                if self.waitsForConsumer { self.courier.stored(name) }
+                if self.waitsForConsumer { self.courier.stored(name, at: self.now) }
             }
             if self.courier.isIdle { break }
         }

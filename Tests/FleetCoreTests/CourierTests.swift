@@ -257,7 +257,7 @@ import Testing
             let next = try #require(found)
             if row < 5 { courier.refused(next.ticket, at: .zero, chance: 0) } else { courier.acknowledged(next.ticket) }
         }
-        if waits { courier.stored(Self.event(5).name) }
+        if waits { courier.stored(Self.event(5).name, at: .zero) }
         #expect(courier.position.events.cursor == 0)
         Self.read(&courier, 1...5)
         let early = courier.nextSend(at: .zero)
@@ -271,7 +271,7 @@ import Testing
             courier.acknowledged(next.ticket)
         }
         #expect(rows == ["1", "2", "3", "4"])
-        if waits { for row in Int64(1)...4 { courier.stored(Self.event(row).name) } }
+        if waits { for row in Int64(1)...4 { courier.stored(Self.event(row).name, at: until) } }
         #expect(courier.position.events == RowLedger(cursor: 5))
     }
 
@@ -294,10 +294,56 @@ import Testing
         courier.grew(newestEvent: 4, newestVerdict: 0)
         Self.read(&courier, 1...4)
         sendAll()
-        courier.stored(Self.event(3).name)
+        courier.stored(Self.event(3).name, at: .zero)
         #expect(courier.position.events == RowLedger(cursor: 0, ahead: [3...3]))
-        courier.stored(Self.event(4).name)
+        courier.stored(Self.event(4).name, at: .zero)
         #expect(courier.position.events == RowLedger(cursor: 4))
+    }
+
+    /// A server keeps what is live for a while only, and not at all where nobody is known to it: what a consumer says when it comes later is
+    /// not of that.
+    @Test(arguments: [true, false]) func whatTheConsumerCannotHaveComesAgain(_ isHeard: Bool) {
+        var courier = Self.courier(waitsForConsumer: true)
+        let later = Timestamp.zero + TimeSpan.seconds(isHeard ? 61 : 0)
+        func sendAll() -> [Outgoing] {
+            var all: [Outgoing] = []
+            for _ in 0..<2 {
+                Self.read(&courier, 1...3)
+                while let next = courier.nextSend(at: later) {
+                    all.append(next.message)
+                    courier.acknowledged(next.ticket)
+                }
+            }
+            return all
+        }
+        Self.connect(&courier, newest: 0)
+        courier.hasFoundOut()
+        courier.grew(newestEvent: 2, newestVerdict: 0)
+        Self.read(&courier, 1...2)
+        while let next = courier.nextSend(at: .zero) { courier.acknowledged(next.ticket, isHeard: isHeard) }
+        courier.grew(newestEvent: 3, newestVerdict: 0)
+        let third = sendAll()
+        #expect(third.map { $0.value?["epoch"]?.count } == [3])
+        courier.stored(Self.event(3).name, at: later)
+        #expect(courier.position.events == RowLedger(cursor: 0, ahead: [3...3]))
+        let others = sendAll()
+        #expect(others.map { $0.value?["epoch"]?.count } == [1, 2])
+        #expect(others.allSatisfy { $0.topic == "jostle/1/d/past/event" })
+        #expect(others.allSatisfy { $0.properties.contains { $0.name == "again" } })
+        for row in Int64(1)...2 { courier.stored(Self.event(row).name, at: later) }
+        #expect(courier.position.events == RowLedger(cursor: 3))
+    }
+
+    /// While the server still keeps what was live, a consumer's word is of that, too.
+    @Test func whatTheServerStillKeepsIsStored() {
+        var courier = Self.courier(waitsForConsumer: true)
+        Self.connect(&courier, newest: 0)
+        courier.hasFoundOut()
+        courier.grew(newestEvent: 3, newestVerdict: 0)
+        Self.read(&courier, 1...3)
+        while let next = courier.nextSend(at: .zero) { courier.acknowledged(next.ticket) }
+        courier.stored(Self.event(3).name, at: Timestamp.zero + TimeSpan.seconds(59))
+        #expect(courier.position.events == RowLedger(cursor: 3))
     }
 
     /// Each pause is longer than the one before, and what happens now does not wait for any.
