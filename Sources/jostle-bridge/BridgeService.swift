@@ -98,7 +98,7 @@ final class BridgeService {
         }
         self.filter = JournalFilter(publish: configuration.publish, hasDetectors: !configuration.detectors.isEmpty)
         self.links = Links(
-            states: StateLinks(configuration.publish, topics, on: daemon),
+            states: StateLinks(configuration.publish, topics, in: places.state, on: daemon),
             down: try DownLinks(configuration, places, topics, daemon, self.server))
         self.memory = Memory(file: file, state: state, origin: origin, hadJournal: places.hasJournal)
         self.courier = Courier(
@@ -171,6 +171,7 @@ final class BridgeService {
             self.publish(self.presence(isOnline: false))
         }
         self.server.stop()
+        self.links.states.stop()
         if self.memory.isPlaced { self.keep(isEnd: true) }
     }
 

@@ -59,10 +59,7 @@ struct StateFile {
         guard state != self.written else { return true }
         self.written = nil
         do throws(SystemError) {
-            try Self.write(state.bytes, to: "\(self.path).new")
-            let path = self.path
-            // SAFETY: the paths live for the call.
-            try systemCall("rename") { unsafe rename("\(path).new", path) }
+            try Self.replace(self.path, with: state.bytes)
             if self.isTroubled { self.log.notice("\(self.path) can be written again") }
             (self.isTroubled, self.written) = (false, state)
             return true
@@ -73,6 +70,13 @@ struct StateFile {
             self.isTroubled = true
             return false
         }
+    }
+
+    /// Puts bytes in the place of a file, of which whoever reads it has all or none.
+    static func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
+        try self.write(bytes, to: "\(path).new")
+        // SAFETY: the paths live for the call.
+        try systemCall("rename") { unsafe rename("\(path).new", path) }
     }
 
     private static func write(_ bytes: [UInt8], to path: String) throws(SystemError) {

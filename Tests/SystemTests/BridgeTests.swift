@@ -132,6 +132,28 @@ extension Surroundings {
             }
         }
 
+        /// It leaves while no bridge runs that could tell.
+        @Test func whatLeftWhileNoBridgeRanStaysOnNoServer() throws {
+            let scene = try FleetScene("[Publish]\nApps=org.example.*\n")
+            try scene.startBridge()
+            let topic = scene.topics.state(of: "org.example.App")
+            let app = try scene.stage.watch(Stage.always, "--app", "org.example.App")
+            try scene.listener.wait("a state") { scene.listener.last(topic)?["state"] != nil }
+            try scene.stage.until("it is written down") {
+                let told = try? InputFile.contents(of: "\(scene.bridgeState)/bridge.told", atMost: 65_536)
+                return String(decoding: told ?? [], as: UTF8.self).contains(topic)
+            }
+            try scene.killBridge()
+            _ = try app.terminate()
+            try scene.stage.until("it is gone") {
+                try !scene.stage.jostle("apps", "--json").stdout.contains("org.example.App")
+            }
+            try scene.startBridge()
+            try scene.listener.wait("an empty message") {
+                scene.listener.others.last { $0.topic == topic }?.payload.isEmpty == true
+            }
+        }
+
         /// The server goes and comes back, and so does the bridge: what happened meanwhile follows.
         @Test func nothingIsLostAcrossAnOutageAndKills() throws {
             let bars = FleetBars()
