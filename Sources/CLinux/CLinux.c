@@ -111,6 +111,11 @@ int CLinux_signalfd_read(int descriptor) {
     return length == sizeof info ? (int)info.ssi_signo : 0;
 }
 
+int CLinux_is_ignored(int number) {
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 int CLinux_block_signals(uint64_t signals) {
     sigset_t set;
     fill(&set, signals);

@@ -38,6 +38,8 @@ package struct Canary: Sendable {
     package let version: UInt64
     private let terms: Terms
     private let canaries: [String]
+    /// The same, to be found among thousands.
+    private let chosen: Set<String>
     private var devices: [String: Device] = [:]
     private let began: Timestamp
     /// When that was by the clock that devices tell times by, in µs since 1970.
@@ -56,6 +58,7 @@ package struct Canary: Sendable {
         self.version = version
         self.terms = terms
         self.canaries = canaries.sorted()
+        self.chosen = Set(canaries)
         (self.began, self.wall) = (now, wall)
         for name in canaries + others { self.devices[name] = Device(awaySince: now) }
     }
@@ -148,7 +151,7 @@ package struct Canary: Sendable {
         let canaries = self.canaries.compactMap { self.devices[$0]?.counts }
         let seen = canaries.reduce(0.0) { $0 + Double($1.seen(what)) }
         let usual = canaries.reduce(0.0) { $0 + $1.usual(what, in: span) }
-        let others = self.devices.filter { !self.canaries.contains($0.key) && $0.value.awaySince == nil }
+        let others = self.devices.filter { !self.chosen.contains($0.key) && $0.value.awaySince == nil }
         let growth = Self.growth(
             others.compactMap { $0.value.counts }.map { counts in
                 let usual = counts.usual(what, in: span)

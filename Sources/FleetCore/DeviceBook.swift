@@ -149,13 +149,18 @@ package struct DeviceBook: Sendable {
         self.groups[group] != nil || self.previous[group] != nil || !self.devices(in: group).isEmpty
     }
 
-    /// What a device has from outside, as far as the server still says it: of all that was wanted of it and of its groups the newest of each
-    /// kind, but nothing newer than what it reports to be in force.
-    package func inForce(on name: String) -> DesiredState {
-        guard let device = self.devices[name] else { return .none }
-        let all = (device.groups.compactMap { self.groups[$0] } + [device.wanted].compactMap { $0 })
-            .filter { state in device.report.map { state.version <= $0.inForce } ?? true }
-        return all.sorted { $0.version < $1.version }.reduce(.none) { $1.over($0) }
+    /// What a device has from outside, as far as the server still says it: of all that was wanted of it and of its groups, and of these
+    /// before, the newest of each kind, but nothing newer than what it reports to be in force; `nil`: the server does not say it any more.
+    package func inForce(on name: String) -> DesiredState? {
+        guard let device = self.devices[name] else { return DesiredState.none }
+        let wanted = device.groups.compactMap { self.groups[$0] } + [device.wanted].compactMap { $0 }
+        // Where nothing was before it has a version that may be that of something.
+        let before = device.groups.compactMap { self.previous[$0] }
+            .filter { state in !wanted.contains { $0.version == state.version } }
+        let all = (wanted + before).filter { state in device.report.map { state.version <= $0.inForce } ?? true }
+            .sorted { $0.version < $1.version }
+        if let report = device.report, report.inForce != all.last?.version ?? 0 { return nil }
+        return all.reduce(DesiredState.none) { $1.over($0) }
     }
 
     /// So far above what is wanted of groups that of single devices may have come by itself.

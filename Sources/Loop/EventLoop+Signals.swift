@@ -60,6 +60,9 @@ package func raiseUnblocked(_ signal: Int32) throws(SystemError) {
     try systemCall("pthread_sigmask") { CLinux_raise_unblocked(signal) }
 }
 
+/// Whether whoever started the program has it ignore a signal. The corresponding C function is `sigaction`.
+package func isIgnored(_ signal: Int32) -> Bool { CLinux_is_ignored(signal) != 0 }
+
 /// A set of signals as CLinux takes it: bit n - 1 for signal n.
 private func signalMask(_ signals: [Int32]) -> UInt64 {
     var mask: UInt64 = 0

@@ -22,7 +22,6 @@ final class FleetSession {
     /// Told of every message.
     var onPublication: (Publication) -> Void = { _ in }
 
-    private var isConnected = false
     private var ending: MQTTProblem?
     private var acknowledged: [Int32: Int32] = [:]
     private var granted: [Int32: [Int32]] = [:]
@@ -39,29 +38,21 @@ final class FleetSession {
         let settings = try ServerOption.settings(arguments)
         self.patience = try arguments.value(of: ServerOption.patience) ?? .seconds(10)
         self.loop = try EventLoop()
-        var problem = MQTTProblem("nobody knows where it is")
-        var client: Client?
-        for address in addresses(of: settings.host) where client == nil {
-            do throws(MQTTProblem) {
-                let one = try Client(settings, on: self.loop)
-                try one.connect(to: address)
-                client = one
-            } catch {
-                problem = error
-            }
+        do throws(MQTTProblem) {
+            self.client = try Client.connected(
+                settings, to: addresses(of: settings.host), on: self.loop, patience: self.patience.microseconds)
+        } catch {
+            throw FleetFailure(.noService, "\(settings.host): \(error)")
         }
-        guard let client else { throw FleetFailure(.noService, "\(settings.host): \(problem)") }
-        self.client = client
-        client.onEvent = { [unowned self] in self.heard($0) }
-        try self.loop.onSignals([SIGINT, SIGTERM]) { [unowned self] _ in self.isStopped = true }
-        guard try self.wait(atMost: self.patience, until: { self.isConnected }) else {
-            throw FleetFailure(.noService, "\(settings.host) does not answer")
-        }
+        self.client.onEvent = { [unowned self] in self.heard($0) }
+        // A terminal that goes ends us, too, unless whoever started us wants it otherwise, as nohup does.
+        let signals = [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
+        try self.loop.onSignals(signals) { [unowned self] _ in self.isStopped = true }
     }
 
     private func heard(_ event: Client.Event) {
         switch event {
-        case .connected: self.isConnected = true
+        case .connected: break
         case .acknowledged(let number, let reason): self.acknowledged[number] = reason
         case .subscribed(let number, let granted): self.granted[number] = granted
         case .arrived(let publication):
@@ -97,6 +88,12 @@ final class FleetSession {
         defer { self.loop.cancel(timer) }
         try self.wait(until: { isLate || isSo() })
         return isSo()
+    }
+
+    /// Waits for news, but no longer than a second, and a moment in any case: what thousands of devices say is not looked at for each.
+    func waitForNews(until isThere: () -> Bool) throws {
+        _ = try self.wait(atMost: .milliseconds(100), until: { false })
+        _ = try self.wait(atMost: .milliseconds(900), until: isThere)
     }
 
     /// Waits until somebody stops us, or the connection ends.
@@ -148,10 +145,13 @@ final class FleetSession {
         try self.publish(try self.message(state, on: scope.topic, for: "\(scope)"))
     }
 
-    /// Keeps what was wanted of a group before.
-    func publish(previous state: DesiredState, of group: String) throws {
-        let message = try self.message(
-            state, on: DeviceBook.previousTopic(of: group), for: DeviceBook.previousAddressee(of: group))
+    /// Says what is wanted of a group, and before that keeps what was wanted of it until now. Of what cannot be said nothing is.
+    func publish(_ state: DesiredState, behind previous: DesiredState, of group: String) throws {
+        let before = try self.message(
+            previous, on: DeviceBook.previousTopic(of: group), for: DeviceBook.previousAddressee(of: group))
+        let scope = DesiredScope.group(group)
+        let message = try self.message(state, on: scope.topic, for: "\(scope)")
+        try self.publish(before)
         try self.publish(message)
     }
 

@@ -9,13 +9,19 @@ func complain(_ message: String) { try? writeAll(escapedLine("\(Main.name): \(me
 func say(_ line: String = "") throws(FleetFailure) { try write(escapedLine(line) + "\n") }
 
 /// Writes to standard output what is no line.
-func write(_ text: String) throws(FleetFailure) {
+private func write(_ text: String) throws(FleetFailure) {
+    // Whoever has gone wants no more.
+    if try !isWritten(text) { ExitCode.done.exit() }
+}
+
+/// The same, for who does something else than to tell it. Returns false where nobody reads it any more.
+func isWritten(_ text: String) throws(FleetFailure) -> Bool {
     do throws(SystemError) {
         try writeAll(text, to: STDOUT_FILENO)
+        return true
     } catch {
-        // Whoever has gone wants no more.
-        if error.code == EPIPE { ExitCode.done.exit() }
-        throw FleetFailure(.no, "cannot write the output: \(error)")
+        guard error.code == EPIPE else { throw FleetFailure(.no, "cannot write the output: \(error)") }
+        return false
     }
 }
 

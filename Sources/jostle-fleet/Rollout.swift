@@ -57,8 +57,9 @@ struct Rollout {
     func tryFirst(_ state: DesiredState, on share: Share, _ terms: Canary.Terms) throws {
         let online = self.present
         guard !online.isEmpty else { throw FleetFailure(.no, "no device of group \(self.group) is there") }
-        let canaries = Canary.choose(share.count(of: online.count), of: online, for: state.version)
-        let others = online.filter { !canaries.contains($0) }
+        let had = try self.had(online)
+        let canaries = Canary.choose(share.count(of: online.count), of: Array(had.keys), for: state.version)
+        let others = Set(online).subtracting(canaries).sorted()
         var canary = Canary(
             state.version, canaries: canaries, others: others, terms: terms, at: self.now, wall: Clock.wallClock())
         for name in online { self.read(name, into: &canary) }
@@ -68,7 +69,7 @@ struct Rollout {
         for name in canaries where self.book.devices[name]?.apps.isEmpty ?? true {
             complain("\(name) tells of no app ([Publish] Apps): what apps are denied there is not watched")
         }
-        let before = canaries.map { (name: $0, state: self.book.inForce(on: $0)) }
+        let before = canaries.map { (name: $0, state: had[$0] ?? DesiredState.none) }
         var hasNews = false
         self.session.onChange = { change in
             switch change {
@@ -93,7 +94,7 @@ struct Rollout {
                 }
                 // Time passes, too, and is part of the decision.
                 hasNews = false
-                _ = try self.session.wait(atMost: .seconds(1), until: { hasNews })
+                try self.session.waitForNews { hasNews }
             }
         } catch {
             // Also when somebody stops us: what was tried is not left behind.
@@ -106,6 +107,20 @@ struct Rollout {
             }
             throw error
         }
+    }
+
+    /// What those have that may be canaries: who could not be given it back is none.
+    private func had(_ names: [String]) throws -> [String: DesiredState] {
+        var known: [String: DesiredState] = [:]
+        for name in names { known[name] = self.book.inForce(on: name) }
+        let unknown = names.filter { known[$0] == nil }
+        guard !unknown.isEmpty else { return known }
+        let problem = "the server does not say any more what is in force on \(Self.list(unknown))"
+        guard !known.isEmpty else {
+            throw FleetFailure(.no, "\(problem), so that no canary could get it back; nothing was sent")
+        }
+        complain("\(problem), which cannot be canaries")
+        return known
     }
 
     private func read(_ name: String, into canary: inout Canary) {
@@ -131,8 +146,7 @@ struct Rollout {
     /// not: whoever joins the group later is to have all of it.
     func publish(_ state: DesiredState, behind old: DesiredState?) throws {
         let before = state.undone(by: old, version: old?.version ?? 1)
-        try self.session.publish(previous: before, of: self.group)
-        try self.session.publish(state, for: .group(self.group))
+        try self.session.publish(state, behind: before, of: self.group)
         try self.progress.tell(
             "publish", "version \(state.version) is wanted of group \(self.group)", ["version": .count(state.version)])
     }
@@ -140,21 +154,19 @@ struct Rollout {
     /// Waits until all that are there report it.
     func waitForAll(_ version: UInt64, atMost span: TimeSpan) throws {
         let end = self.now + span
+        var hasNews = false
+        self.session.onChange = { _ in hasNews = true }
+        defer { self.session.onChange = { _ in } }
         while true {
             let (all, done, bad) = self.count(version)
             try self.progress.tell(
                 "wait", "\(done.count) of \(all.count) devices have it" + (bad.isEmpty ? "" : ", \(bad.count) refused"),
                 ["devices": .count(all.count), "done": .count(done.count), "refused": .count(bad.count)])
             if done.count + bad.count == all.count || self.now >= end {
-                return try self.endWaiting(all.filter { !done.contains($0) }, bad)
+                return try self.endWaiting(Set(all).subtracting(done).sorted(), bad)
             }
-            let seen = done.count + bad.count
-            _ = try self.session.wait(
-                atMost: .seconds(1),
-                until: {
-                    let (_, done, bad) = self.count(version)
-                    return done.count + bad.count != seen
-                })
+            hasNews = false
+            try self.session.waitForNews { hasNews }
         }
     }
 
@@ -218,6 +230,7 @@ final class Progress {
     private let isTerminal: Bool
     private var last = ""
     private var isOpen = false
+    private var isRead = true
 
     init(isJSON: Bool) {
         self.isJSON = isJSON
@@ -238,13 +251,19 @@ final class Progress {
         if self.isJSON {
             let common: DataValue = .fields(["step": .text(step), "text": .text(text)])
             guard case .object(let first) = common, case .object(let rest) = DataValue.fields(fields) else { return }
-            return try say(JSONCoding.text(.object(first + rest)))
+            return try self.show(escapedLine(JSONCoding.text(.object(first + rest))) + "\n")
         }
-        guard self.isTerminal else { return try say(line) }
+        guard self.isTerminal else { return try self.show(escapedLine(line) + "\n") }
         // Back to its beginning, and nothing of it stays.
-        try write((self.isOpen ? "\r\u{1B}[K" : "") + escapedLine(line) + (isWaiting ? "" : "\n"))
+        try self.show((self.isOpen ? "\r\u{1B}[K" : "") + escapedLine(line) + (isWaiting ? "" : "\n"))
         self.isOpen = isWaiting
     }
 
-    deinit { if self.isOpen { try? write("\n") } }
+    /// What is told of goes on when nobody reads any more how far it is.
+    private func show(_ text: String) throws(FleetFailure) {
+        guard self.isRead else { return }
+        self.isRead = try isWritten(text)
+    }
+
+    deinit { if self.isOpen { try? self.show("\n") } }
 }

@@ -114,7 +114,26 @@ private final class Desk {
         #expect(
             desk.book.inForce(on: "k1")
                 == DesiredState(version: 4, policy: [DesiredFile("a.conf", "north")], isPaused: true))
-        #expect(desk.book.inForce(on: "k2") == .none)
+        #expect(desk.book.inForce(on: "k2") == DesiredState.none)
+    }
+
+    /// A device that refused the last has what was before; of another one nobody knows what it has, which is not nothing.
+    @Test func whatADeviceKeptIsKnownOrSaidNotToBe() {
+        let desk = Desk()
+        _ = desk.take("jostle/1/k1/birth", #"{"groups":["north"]}"#)
+        _ = desk.take("jostle/1/@north/previous", #"{"version":3,"policy":{"a.conf":"old"}}"#)
+        _ = desk.take("jostle/1/@north/desired", #"{"version":4,"policy":{"a.conf":"new"}}"#)
+        _ = desk.take("jostle/1/k1/reported", #"{"version":4,"state":"refused","in_force":3}"#)
+        #expect(desk.book.inForce(on: "k1") == DesiredState(version: 3, policy: [DesiredFile("a.conf", "old")]))
+        _ = desk.take("jostle/1/k1/reported", #"{"version":4,"state":"refused","in_force":2}"#)
+        #expect(desk.book.inForce(on: "k1") == nil)
+        _ = desk.take("jostle/1/k1/reported", #"{"version":4,"state":"refused","in_force":0}"#)
+        #expect(desk.book.inForce(on: "k1") == DesiredState.none)
+        // Nothing was before what is wanted now.
+        _ = desk.take("jostle/1/@north/previous", #"{"version":1,"policy":{}}"#)
+        _ = desk.take("jostle/1/@north/desired", #"{"version":1,"policy":{"a.conf":"first"}}"#)
+        _ = desk.take("jostle/1/k1/reported", #"{"version":1,"state":"applied","in_force":1}"#)
+        #expect(desk.book.inForce(on: "k1") == DesiredState(version: 1, policy: [DesiredFile("a.conf", "first")]))
     }
 
     @Test func whatWasSignedIsRead() {

@@ -120,6 +120,24 @@ import Testing
         #expect(line.welcome == nil)
     }
 
+    /// At one address of a server nobody answers, as where a network has no way there: it may be reached at the next.
+    @Test func anAddressWhereNobodyAnswersIsNotTheLast() throws {
+        let silent = try BackgroundProgram(tool: [
+            "python3", "-c",
+            "import socket,sys,time;s=socket.create_server(('127.0.0.2',int(sys.argv[1])));print('there',flush=True);time.sleep(600)",
+            "\(self.server.port)",
+        ])
+        _ = try silent.waitForLine(timeout: .seconds(30)) { $0 == "there" }
+        func connect(to addresses: String..., patience: Int64 = 1_000_000) throws -> Client {
+            try Client.connected(self.settings("line"), to: addresses, on: self.loop, patience: patience)
+        }
+        let client = try connect(to: "127.0.0.2", "127.0.0.1")
+        _ = try client.subscribe(to: "anything")
+        #expect(throws: MQTTProblem("it does not answer")) { _ = try connect(to: "127.0.0.2", patience: 100_000) }
+        #expect(throws: MQTTProblem("nobody knows where it is")) { _ = try connect() }
+        withExtendedLifetime(silent) {}
+    }
+
     @Test func aServerThatIsKilledIsAnEnd() throws {
         let line = try self.connected(self.settings("line"))
         try self.server.kill()

@@ -298,6 +298,133 @@ extension Surroundings {
             #expect(try tell(directory).status == 3)
         }
 
+        /// A server, a directory of what is wanted, and somebody who says to be devices of a group.
+        private final class Pretence {
+            let server: MQTTServer
+            let device: FleetListener
+            let directory: String
+            private let bus: PrivateBus
+            static let group = "kiosks"
+
+            init() throws {
+                self.server = try MQTTServer(lines: ["max_queued_messages 0"])
+                self.device = try FleetListener(self.server)
+                self.bus = try PrivateBus()
+                self.directory = "\(self.bus.directory)/wanted"
+                for path in [self.directory, "\(self.directory)/policy.d"] { try #require(mkdir(path, 0o755) == 0) }
+                try self.write(FleetCommands.quiet, to: "policy.d/50-fleet.conf")
+                try self.device.connect()
+            }
+
+            deinit { self.bus.stop() }
+
+            func write(_ text: String, to file: String) throws {
+                try FleetScene.write(text, to: "\(self.directory)/\(file)")
+            }
+
+            func come(_ names: [String]) throws {
+                for name in names {
+                    let topics = FleetTopics(device: name)
+                    try self.device.want(#"{"version":0,"state":"none","in_force":0}"#, of: topics.reported)
+                    try self.device.want(#"{"groups":["kiosks"],"desired":["policy"]}"#, of: topics.birth)
+                    try self.device.want(#"{"online":true}"#, of: topics.presence)
+                }
+                let last = FleetTopics(device: try #require(names.last)).presence
+                try self.device.wait("all are there", timeout: 120_000_000) { self.device.last(last) != nil }
+            }
+
+            /// What is wanted on a topic.
+            func version(on topic: String) -> UInt64? { self.device.last(topic)?["version"]?.count }
+
+            static let wanted = FleetTopics.desired(ofGroup: group)
+
+            func apply(_ more: String...) -> [String] {
+                [
+                    Programs.path(of: "jostle-fleet"), "apply", self.directory, "--group", Self.group, "--plain",
+                    "--server", "127.0.0.1:\(self.server.port)",
+                ] + more
+            }
+        }
+
+        /// What is not sent because it is too long takes nothing away of what can be rolled back to.
+        @Test func whatIsTooLongLeavesWhatWasBefore() throws {
+            let here = try Pretence()
+            let first = try Tool.run(here.apply("--first"))
+            #expect(first.status == 0, "\(first)")
+            let padding = String(repeating: "# so much\n", count: 10_000)
+            try here.write(Self.quiet + padding, to: "policy.d/50-fleet.conf")
+            let second = try Tool.run(here.apply())
+            #expect(second.status == 0, "\(second)")
+            let previous = DeviceBook.previousTopic(of: Pretence.group)
+            try here.device.wait("the second") { here.version(on: Pretence.wanted) == 2 }
+            #expect(here.version(on: previous) == 1)
+            try #require(mkdir("\(here.directory)/apps.d", 0o755) == 0)
+            let app = "[App]\nUsage=to be long\n[Detector shake]\npreset=shake\n"
+            try here.write(app + padding, to: "apps.d/\(Self.app).conf")
+            let third = try Tool.run(here.apply())
+            #expect(third.status == 2 && third.stderr.contains("longer than 262144 bytes"), "\(third)")
+            try here.device.run(for: 300_000)
+            #expect(here.version(on: Pretence.wanted) == 2 && here.version(on: previous) == 1)
+        }
+
+        /// Who reads how far it is may go: what was begun comes to its end.
+        @Test func whoReadsNoMoreEndsNothing() throws {
+            let here = try Pretence()
+            let topics = FleetTopics(device: "kiosk-1")
+            try here.come(["kiosk-1"])
+            let unread =
+                "import os,subprocess,sys;r,w=os.pipe();os.close(r);"
+                + "sys.exit(subprocess.run(sys.argv[1:],stdout=w).returncode)"
+            let program = try BackgroundProgram(
+                tool: ["python3", "-c", unread] + here.apply("--canary", "1", "--watch", "1s"))
+            try here.device.wait("what the canary is to try") { here.version(on: topics.desired) == 1 }
+            try here.device.want(#"{"version":1,"state":"applied","in_force":1}"#, of: topics.reported)
+            try here.device.wait("the report is read") { here.version(on: topics.reported) == 1 }
+            #expect(try program.waitForEnd(timeout: .seconds(20)) == .exited(0))
+            try here.device.wait("what all are to do") { here.version(on: Pretence.wanted) == 1 }
+        }
+
+        /// A terminal that goes ends it as somebody does who ends it.
+        @Test func aTerminalThatGoesLeavesNothing() throws {
+            let here = try Pretence()
+            let topics = FleetTopics(device: "kiosk-1")
+            try here.come(["kiosk-1"])
+            // Whoever runs this may outlive terminals.
+            let mortal =
+                "import os,signal,sys;signal.signal(signal.SIGHUP,signal.SIG_DFL);"
+                + "os.execv(sys.argv[1],sys.argv[1:])"
+            let program = try BackgroundProgram(
+                tool: ["python3", "-c", mortal] + here.apply("--canary", "1", "--watch", "5min"))
+            try here.device.wait("what the canary is to try") { here.version(on: topics.desired) == 1 }
+            try program.signal(SIGHUP)
+            #expect(try program.waitForEnd(timeout: .seconds(20)) == .exited(1))
+            try here.device.wait("what it had") { here.version(on: topics.desired) == 2 }
+        }
+
+        /// What thousands say at once is counted before patience is over.
+        @Test func thousandsAreCountedInTime() throws {
+            let here = try Pretence()
+            let names = (1...5_000).map { "kiosk-\($0)" }
+            try here.come(names)
+            let program = try BackgroundProgram(
+                tool: here.apply("--wait", "--patience", "60s", "--timeout", "60s"))
+            try here.device.wait("what all are to do", timeout: 120_000_000) {
+                here.version(on: Pretence.wanted) == 1
+            }
+            for name in names {
+                let topic = FleetTopics(device: name).reported
+                try here.device.want(#"{"version":1,"state":"applied","in_force":1}"#, of: topic)
+            }
+            let deadline = ContinuousClock.now + .seconds(120)
+            var end: ProgramEnd?
+            while end == nil, ContinuousClock.now < deadline {
+                try here.device.run(for: 50_000)
+                end = try? program.waitForEnd(timeout: .milliseconds(20))
+            }
+            #expect(end == .exited(0))
+            #expect(program.output.hasSuffix("5000 of 5000 devices have it\n"), "\(program.output.suffix(200))")
+        }
+
         /// Somebody who ends it in the middle leaves nothing behind on the canaries.
         @Test func whoEndsItMeanwhileLeavesNothing() throws {
             let here = try Deployment()

@@ -63,6 +63,8 @@ int CLinux_block_signals(uint64_t signals);
 int CLinux_is_pending(uint64_t signals);
 /* Sends the calling thread a signal that it blocks, and returns when that has done what it does. It stays blocked. */
 int CLinux_raise_unblocked(int signal);
+/* Whether a signal is ignored. */
+int CLinux_is_ignored(int number);
 
 /* descriptors */
 
