@@ -106,8 +106,8 @@ package struct DesiredMachine: Sendable {
     private let confirmWithin: TimeSpan
     /// The key by which all must be signed now.
     private let signer: String?
-    /// The same of what is under way.
-    private var patience: TimeSpan
+    /// What is under way, as it was wanted.
+    private var wanted = DesiredState.none
     private var memory: DesiredMemory
     private var stage = Stage.idle
     private var waiting: [DesiredScope: Offer] = [:]
@@ -134,7 +134,6 @@ package struct DesiredMachine: Sendable {
         if self.memory.last?.signer == nil { self.memory.last?.signer = signer }
         self.allowed = allowed
         self.confirmWithin = min(max(confirmWithin, Self.confirmRange.lowerBound), Self.confirmRange.upperBound)
-        self.patience = self.confirmWithin
         self.budgetSince = now
         self.report = DesiredReport(.none, version: 0, inForce: memory.inForce.version)
         if let last = memory.last { self.report = Self.report(of: last, inForce: memory.inForce.version) }
@@ -264,7 +263,7 @@ package struct DesiredMachine: Sendable {
                 DesiredProblem("this device does not let others change: \(missing.joined(separator: ", "))"))
         }
         let whole = state.over(self.memory.inForce)
-        self.patience = state.confirmWithin ?? self.confirmWithin
+        self.wanted = state
         self.stage = .staging(whole, scope)
         return [.stage(whole)]
     }
@@ -290,6 +289,9 @@ package struct DesiredMachine: Sendable {
 
     // MARK: The attempt
 
+    /// When it goes back.
+    private var patience: TimeSpan { self.wanted.confirmWithin ?? self.confirmWithin }
+
     private mutating func staged(_ problem: DesiredProblem?, at now: Timestamp) -> [Effect] {
         guard case .staging(let state, let scope) = self.stage else { return [] }
         if let problem { return self.refuse(state, scope, problem) + self.clear(at: now) }
@@ -305,7 +307,7 @@ package struct DesiredMachine: Sendable {
     /// Nothing was changed, and it may be tried again, as often as what the broker did not answer.
     private mutating func unchecked(_ problem: DesiredProblem, at now: Timestamp) -> [Effect] {
         guard case .staging(let state, let scope) = self.stage else { return [] }
-        let attempt = self.interrupted(self.nextAttempt(.interrupted, state, scope, problem), state, scope)
+        let attempt = self.interrupted(self.nextAttempt(.interrupted, state, scope, problem), for: scope)
         self.memory.last = attempt
         return [.note(attempt)] + self.tell(attempt) + self.clear(at: now)
     }
@@ -321,14 +323,14 @@ package struct DesiredMachine: Sendable {
             signer: self.signer)
     }
 
-    /// Has it tried again, unless that was done often enough.
+    /// Has what was wanted tried again, unless that was done often enough.
     private mutating func interrupted(
-        _ attempt: DesiredMemory.Attempt, _ state: DesiredState, _ scope: DesiredScope
+        _ attempt: DesiredMemory.Attempt, for scope: DesiredScope
     ) -> DesiredMemory.Attempt {
         var attempt = attempt
         if attempt.count >= Self.mostAttempts { attempt.outcome = .rolledBack }
         if attempt.outcome == .interrupted, self.waiting[scope] == nil {
-            self.waiting[scope] = Offer(state: state, isNew: false)
+            self.waiting[scope] = Offer(state: self.wanted, isNew: false)
         }
         return attempt
     }
@@ -407,7 +409,7 @@ package struct DesiredMachine: Sendable {
         switch self.stage {
         case .reloading(let state, let scope, _):
             let attempt = self.attempt(.interrupted, state, scope, problem)
-            return self.goBack(self.interrupted(attempt, state, scope), at: now)
+            return self.goBack(self.interrupted(attempt, for: scope), at: now)
         case .returning:
             return [.say("the broker does not take back what it had: \(problem)")] + self.clear(at: now)
         case .stuck: return self.wentBack()

@@ -126,11 +126,9 @@ package final class DesiredStore {
     /// Puts a state that was staged in the place of what is in force.
     package func switchTo(_ version: UInt64) throws(SystemError) { try self.point(Self.current, at: version) }
 
-    /// Makes a state what is gone back to, and forgets all that counts no more.
-    package func keep(_ version: UInt64) throws(SystemError) {
-        try self.point(Self.confirmed, at: version)
-        try self.clear()
-    }
+    /// Makes a state what is gone back to. What counts no more from then on stays until `clear`: that it cannot be removed is no reason to
+    /// go back to it.
+    package func keep(_ version: UInt64) throws(SystemError) { try self.point(Self.confirmed, at: version) }
 
     package func note(_ attempt: DesiredMemory.Attempt) throws(SystemError) {
         let new = "\(self.path)/\(Self.unfinished)\(Self.last)"

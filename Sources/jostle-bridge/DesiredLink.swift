@@ -187,6 +187,7 @@ final class DesiredLink {
         case .switchTo(let version): try self.store.switchTo(version)
         case .keep(let version):
             try self.store.keep(version)
+            self.clear()
             self.loop.defer { [weak self] in
                 self?.step(.kept)
                 self?.lookWhetherAllCounts()

@@ -331,6 +331,19 @@ private final class Bench {
         #expect(bench.step(.offered(Bench.scope, state, isNew: true)) == [.report(report)])
     }
 
+    /// And not what comes of it with what is in force, of which some may not be changed any more.
+    @Test func whatIsTriedAgainIsWhatWasWanted() {
+        let old = DesiredState(version: 1, policy: [], isPaused: true)
+        let last = DesiredMemory.Attempt(version: 1, outcome: .applied, count: 1, scope: "\(Bench.scope)")
+        let bench = Bench(DesiredMemory(inForce: old, confirmed: old, last: last), allowing: [.policy])
+        var state = Bench.state(2)
+        state.confirmWithin = .seconds(4)
+        let whole = state.over(old)
+        #expect(bench.step(.offered(Bench.scope, state, isNew: true)) == [.stage(whole)])
+        #expect(bench.step(.unchecked(DesiredProblem("no answer"))).last == .stage(whole))
+        #expect(bench.step(.staged(nil)).last == .wake(bench.now + .seconds(4)))
+    }
+
     @Test func aLateAnswerIsNotThatOfTheNext() {
         let bench = Bench()
         bench.applied(1)

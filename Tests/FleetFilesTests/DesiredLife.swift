@@ -113,6 +113,7 @@ final class DesiredLife {
                 case .switchTo(let version): try store.switchTo(version)
                 case .keep(let version):
                     try store.keep(version)
+                    try store.clear()
                     self.inputs.append(.kept)
                 case .clear: try store.clear()
                 case .reload(let number): self.inputs.append(self.reload(number))
