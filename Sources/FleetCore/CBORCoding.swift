@@ -75,9 +75,9 @@ package enum CBORCoding {
     // MARK: Reading
 
     /// Reads one value that is all there is.
-    package static func read(_ bytes: [UInt8]) throws(DataProblem) -> DataValue {
+    package static func read(_ bytes: [UInt8], atMost most: Int = DataLimits.values) throws(DataProblem) -> DataValue {
         guard bytes.count <= DataLimits.bytes else { throw DataProblem("more than \(DataLimits.bytes) bytes", at: 0) }
-        var reader = Reader(bytes: bytes)
+        var reader = Reader(bytes: bytes, most: most)
         let value = try reader.value(0)
         guard reader.index == bytes.count else { throw DataProblem("there is more behind the value", at: reader.index) }
         return value
@@ -85,10 +85,12 @@ package enum CBORCoding {
 
     private struct Reader {
         let bytes: [UInt8]
+        /// So many values are read.
+        let most: Int
         var index = 0
         private var count = 0
 
-        init(bytes: [UInt8]) { self.bytes = bytes }
+        init(bytes: [UInt8], most: Int) { (self.bytes, self.most) = (bytes, most) }
 
         mutating func take(_ count: Int) throws(DataProblem) -> ArraySlice<UInt8> {
             guard count <= self.bytes.count - self.index else { throw DataProblem("bytes are missing", at: self.index) }
@@ -105,8 +107,8 @@ package enum CBORCoding {
                 throw DataProblem("nested deeper than \(DataLimits.depth)", at: self.index)
             }
             self.count += 1
-            guard self.count <= DataLimits.values else {
-                throw DataProblem("more than \(DataLimits.values) values", at: self.index)
+            guard self.count <= self.most else {
+                throw DataProblem("more than \(self.most) values", at: self.index)
             }
             let start = self.index
             let first = try self.take(1).first ?? 0

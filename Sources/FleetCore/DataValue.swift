@@ -82,5 +82,7 @@ package struct DataProblem: Swift.Error, Equatable, Sendable, CustomStringConver
 package enum DataLimits {
     package static let depth = 16
     package static let values = 16_384
+    /// Of what is said to a device unasked nothing has as many: 64 files of two kinds and 64 detectors in CBOR are the most.
+    package static let valuesDown = 640
     package static let bytes = 1_048_576
 }

@@ -58,7 +58,7 @@ extension DesiredState {
         }
         func read(_ bytes: [UInt8], _ type: String?) throws(DesiredProblem) -> DataValue {
             do throws(DataProblem) {
-                return try PayloadFormat.read(bytes, contentType: type)
+                return try PayloadFormat.read(bytes, contentType: type, atMost: DataLimits.valuesDown)
             } catch {
                 throw DesiredProblem("the message cannot be read: \(error)")
             }

@@ -64,9 +64,9 @@ package enum JSONCoding {
     // MARK: Reading
 
     /// Reads one value that is all there is. A name that stands twice in an object is refused: readers differ in which counts.
-    package static func read(_ bytes: [UInt8]) throws(DataProblem) -> DataValue {
+    package static func read(_ bytes: [UInt8], atMost most: Int = DataLimits.values) throws(DataProblem) -> DataValue {
         guard bytes.count <= DataLimits.bytes else { throw DataProblem("more than \(DataLimits.bytes) bytes", at: 0) }
-        var reader = JSONReader(bytes)
+        var reader = JSONReader(bytes, most)
         return try reader.readAll()
     }
 }
@@ -74,10 +74,12 @@ package enum JSONCoding {
 /// Where a reading of JSON is.
 private struct JSONReader {
     private let bytes: [UInt8]
+    /// So many values are read.
+    private let most: Int
     private var index = 0
     private var count = 0
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    init(_ bytes: [UInt8], _ most: Int) { (self.bytes, self.most) = (bytes, most) }
 
     mutating func readAll() throws(DataProblem) -> DataValue {
         let value = try self.value(0)
@@ -104,7 +106,7 @@ private struct JSONReader {
     private mutating func value(_ depth: Int) throws(DataProblem) -> DataValue {
         guard depth < DataLimits.depth else { throw self.problem("nested deeper than \(DataLimits.depth)") }
         self.count += 1
-        guard self.count <= DataLimits.values else { throw self.problem("more than \(DataLimits.values) values") }
+        guard self.count <= self.most else { throw self.problem("more than \(self.most) values") }
         self.skipSpace()
         switch self.byte {
         case UInt8(ascii: "{"): return try self.object(depth)

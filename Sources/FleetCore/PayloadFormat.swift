@@ -19,7 +19,12 @@ package enum PayloadFormat: String, CaseIterable, Sendable {
     }
 
     /// Reads what came, by what it says of its content; without that it is JSON.
-    package static func read(_ bytes: [UInt8], contentType: String?) throws(DataProblem) -> DataValue {
-        contentType == PayloadFormat.cbor.contentType ? try CBORCoding.read(bytes) : try JSONCoding.read(bytes)
+    ///
+    /// - Parameter most: So many values are read. Names can be made so that each takes as long as a hundred letters do.
+    package static func read(
+        _ bytes: [UInt8], contentType: String?, atMost most: Int = DataLimits.values
+    ) throws(DataProblem) -> DataValue {
+        contentType == PayloadFormat.cbor.contentType
+            ? try CBORCoding.read(bytes, atMost: most) : try JSONCoding.read(bytes, atMost: most)
     }
 }

@@ -50,11 +50,27 @@ import Testing
         #expect(problem.map { "\($0)".contains(words) } ?? false, "\(problem.map { "\($0)" } ?? "nothing")")
     }
 
+    /// The most that anybody may want is read in both forms.
+    @Test(arguments: PayloadFormat.allCases) func theMostIsRead(format: PayloadFormat) throws {
+        let files = (0..<DesiredLimits.files).map { DesiredFile("\($0).conf", "") }
+        let state = DesiredState(
+            version: 1, policy: files, apps: files,
+            thresholds: (0..<DesiredLimits.thresholds).map { DesiredThreshold("d\($0)", "2g") }, isPaused: true,
+            addressee: "kiosk-17", confirmWithin: .seconds(300))
+        let read = try DesiredState.read(
+            format.bytes(state.value), contentType: format.contentType, for: Self.kiosk, isSigned: nil)
+        #expect(read == state)
+    }
+
     @Test func whatIsTooMuchIsRefused() {
         let long = String(repeating: "x", count: DesiredLimits.fileBytes + 1)
         #expect(throws: DesiredProblem.self) { try self.read(#"{"version":1,"policy":{"a.conf":"\#(long)"}}"#) }
         let files = (0...DesiredLimits.files).map { #""\#($0).conf":"""# }.joined(separator: ",")
         #expect(throws: DesiredProblem.self) { try self.read(#"{"version":1,"policy":{\#(files)}}"#) }
+        // Of what nobody can mean no more is read.
+        let names = (0...DataLimits.valuesDown).map { #""\#($0)":0"# }.joined(separator: ",")
+        let problem = #expect(throws: DesiredProblem.self) { try self.read("{\(names)}") }
+        #expect(problem?.message.contains("more than \(DataLimits.valuesDown) values") == true)
         let space = String(repeating: " ", count: DesiredLimits.bytes)
         #expect(throws: DesiredProblem.self) { try self.read(#"{"version":1}\#(space)"#) }
     }
