@@ -30,6 +30,19 @@ final class ServerLink {
     private var timer: EventLoop.TimerID?
     /// What was wrong the last time: it is said once.
     private var trouble: String?
+    private var hearing = Hearing()
+
+    /// What the server was asked to let us hear on this connection.
+    private struct Hearing {
+        /// Topics without an answer, by the numbers of the questions.
+        var asked: [Int32: String] = [:]
+        /// What it lets us not hear for now, and when it is asked again.
+        var refused: [String] = []
+        var timer: EventLoop.TimerID?
+        var pause = Hearing.firstPause
+
+        static let (firstPause, longestPause): (Int64, Int64) = (2_000_000, 120_000_000)
+    }
 
     init(on loop: EventLoop, log: Log, _ settings: @escaping () throws -> ConnectionSettings) {
         self.loop = loop
@@ -54,14 +67,37 @@ final class ServerLink {
     }
 
     @discardableResult
-    func subscribe(to topic: String, quality: Publication.Quality = .atLeastOnce) -> Int32? {
+    func subscribe(to topic: String) -> Int32? {
         guard self.isConnected, let client else { return nil }
         do throws(MQTTProblem) {
-            return try client.subscribe(to: topic, quality: quality, withoutOwn: true)
+            let number = try client.subscribe(to: topic, withoutOwn: true)
+            self.hearing.asked[number] = topic
+            return number
         } catch {
             self.log.warning("\(error)")
             return nil
         }
+    }
+
+    /// Who has not got what it asked for hears nothing on this connection, however long that lasts: it asks again, after a pause that grows.
+    private func answered(_ number: Int32, _ granted: [Int32]) {
+        guard let topic = self.hearing.asked.removeValue(forKey: number),
+            let reason = granted.first(where: { $0 >= 128 })
+        else { return }
+        let pause = self.hearing.pause
+        if pause == Hearing.firstPause {
+            self.log.warning("the server lets us not hear '\(topic)': \(MQTTProblem.reason(reason))")
+        }
+        guard MQTTProblem.isForNow(reason) else { return }
+        self.hearing.refused.append(topic)
+        self.loop.set(&self.hearing.timer, after: pause, on: .boottime) { [unowned self] in self.askAgain() }
+    }
+
+    private func askAgain() {
+        let topics = self.hearing.refused
+        self.hearing.refused = []
+        self.hearing.pause = min(2 * self.hearing.pause, Hearing.longestPause)
+        for topic in topics { self.subscribe(to: topic) }
     }
 
     // MARK: Connecting
@@ -105,9 +141,7 @@ final class ServerLink {
             self.onEvent(.connected(welcome))
         case .acknowledged(let number, let reason): self.onEvent(.acknowledged(number, reason: reason))
         case .subscribed(let number, let granted):
-            if granted.contains(where: { $0 >= 128 }) {
-                self.log.warning("the server lets us not hear all that we asked for")
-            }
+            self.answered(number, granted)
             self.onEvent(.subscribed(number))
         case .arrived(let publication): self.onEvent(.arrived(publication))
         case .ended(let problem): self.ended(problem, settings)
@@ -123,6 +157,8 @@ final class ServerLink {
             return self.addresses.isEmpty ? self.failed(problem.description) : self.tryNext(settings)
         }
         self.isConnected = false
+        self.loop.cancel(&self.hearing.timer)
+        self.hearing = Hearing()
         self.onEvent(.disconnected)
         self.failed(problem.description)
     }

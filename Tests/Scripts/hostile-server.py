@@ -391,6 +391,25 @@ def brim(line, end, chance):
     line.serve(1)
 
 
+def shy(line, end, chance):
+    """It lets the client hear nothing for now, and all that it asks for again."""
+    line.welcome()
+    refused, granted = set(), set()
+    for kind, flags, body in line.packets(60):
+        if kind == SUBSCRIBE:
+            # Behind its number and no properties.
+            topic = body[5:5 + struct.unpack(">H", body[3:5])[0]]
+            reason = 1 if topic in refused else 151
+            (granted if topic in refused else refused).add(topic)
+            line.send(packet(SUBACK, body[:2] + b"\0" + bytes([reason])))
+            if granted == refused:
+                return
+        elif kind == PUBLISH and flags >> 1 & 3:
+            start = 2 + struct.unpack(">H", body[:2])[0]
+            line.send(packet(PUBACK, body[start:start + 2]))
+    raise Gone("it asked for nothing again")
+
+
 def refused(line, end, chance):
     for kind, _, _ in line.packets(20):
         if kind == CONNECT:
@@ -400,7 +419,7 @@ def refused(line, end, chance):
 
 KINDS = [garbage, endless, endless_properties, long_length, hoard, deaf, flood, huge_retained, too_large, nested, questions, strangers,
          shifting, mutated, topics, twice, unasked, refusals, forgetful, nothing_on_the_way, no_quality, small_packets,
-         odd_properties, wrong_properties, refused, brim]
+         odd_properties, wrong_properties, shy, refused, brim]
 
 
 def main():
