@@ -9,6 +9,8 @@ package struct DesiredMachine: Sendable {
     package enum Input: Sendable {
         /// A message came. Whether it may be believed was looked at before. What the server only kept is not new.
         case offered(DesiredScope, DesiredState, isNew: Bool)
+        /// Nothing is wanted there any more.
+        case withdrawn(DesiredScope)
         /// A message came that nobody can use.
         case unusable(DesiredScope, DesiredProblem)
         /// All of it is on the disk, beside what is in force, and was checked.
@@ -171,6 +173,10 @@ package struct DesiredMachine: Sendable {
         case .offered(let scope, let state, let isNew):
             self.waiting[scope] = Offer(state: state, isNew: isNew)
             return self.next(at: now)
+        case .withdrawn(let scope):
+            // What was done because of it stays; what was not begun is not.
+            self.waiting[scope] = nil
+            return []
         case .unusable(let scope, let problem):
             guard self.spend(at: now) else { return [] }
             let report = DesiredReport(

@@ -117,8 +117,12 @@ final class DesiredLink {
     /// Takes a message, if it says what is wanted.
     func take(_ publication: Publication) -> Bool {
         guard let scope = self.terms.scopes[publication.topic] else { return false }
+        guard !self.terms.allow.changes.isEmpty else { return true }
         // Who takes back a wish leaves things as they are.
-        guard !publication.payload.isEmpty, !self.terms.allow.changes.isEmpty else { return true }
+        guard !publication.payload.isEmpty else {
+            self.step(.withdrawn(scope))
+            return true
+        }
         do throws(DesiredProblem) {
             let state = try DesiredState.read(
                 publication.payload, contentType: publication.properties.contentType, for: scope,

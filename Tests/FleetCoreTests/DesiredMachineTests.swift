@@ -344,6 +344,17 @@ private final class Bench {
         #expect(bench.step(.staged(nil)).last == .wake(bench.now + .seconds(4)))
     }
 
+    /// It waits for a broker, and is not done when there is one.
+    @Test func whatIsTakenBackBeforeItIsTriedIsNotTried() {
+        let bench = Bench(isBrokerThere: false)
+        #expect(bench.step(.offered(Bench.scope, Bench.state(1), isNew: true)).isEmpty)
+        #expect(bench.step(.withdrawn(Bench.scope)).isEmpty)
+        #expect(bench.step(.broker(isThere: true)).isEmpty)
+        // What is in force stays.
+        bench.applied(2)
+        #expect(bench.step(.withdrawn(Bench.scope)).isEmpty && bench.machine.inForce == Bench.state(2))
+    }
+
     @Test func aLateAnswerIsNotThatOfTheNext() {
         let bench = Bench()
         bench.applied(1)
