@@ -238,8 +238,8 @@ package struct Courier: Sendable {
     package func waitsUntil(at now: Timestamp) -> Timestamp? {
         guard self.isConnected else { return nil }
         let fence = self.fromBus.isEmpty ? nil : self.fence.flatMap { $0.until > now ? $0.until : nil }
-        let pauses = [self.events.pausedUntil, self.verdicts.pausedUntil].filter { $0 > now }
-        return ([fence, self.events.asideUntil, self.verdicts.asideUntil].compactMap { $0 } + pauses).min()
+        let pauses = [self.events.pausedUntil(at: now), self.verdicts.pausedUntil(at: now)]
+        return ([fence, self.events.asideUntil, self.verdicts.asideUntil] + pauses).compactMap { $0 }.min()
     }
 
     /// The tables of the journal have grown.
@@ -425,9 +425,7 @@ package struct Courier: Sendable {
         parcel.until = message.expiry.map { now + .seconds(Int64($0)) }
         self.onTheWay[ticket] = parcel
         self.window.send(isPast: parcel.isPast)
-        if parcel.goneFrom != nil {
-            self.counters.gaps += 1
-        } else if parcel.table != nil {
+        if parcel.table != nil, parcel.goneFrom == nil {
             self.counters.sent += 1
             if parcel.isPast { self.counters.past += 1 }
             if parcel.isCopy { self.counters.again += 1 }
@@ -478,6 +476,7 @@ package struct Courier: Sendable {
         guard let parcel = self.onTheWay.removeValue(forKey: ticket) else { return }
         self.window.acknowledge(isPast: parcel.isPast)
         guard let table = parcel.table else { return }
+        if parcel.goneFrom != nil { self.counters.gaps += 1 }
         if table == .event, self.settings.waitsForConsumer, let name = parcel.name {
             return self.unstored.add(
                 UnstoredEvents.Event(
@@ -494,16 +493,16 @@ package struct Courier: Sendable {
         guard let table = parcel.table else { return }
         if let name = parcel.name { self.own.refused(name) }
         switch table {
-        case .event: Self.refused(parcel.rows, of: &self.events, at: now, chance)
-        case .verdict: Self.refused(parcel.rows, of: &self.verdicts, at: now, chance)
+        case .event: Self.refused(parcel, of: &self.events, at: now, chance)
+        case .verdict: Self.refused(parcel, of: &self.verdicts, at: now, chance)
         }
     }
 
     private static func refused(
-        _ rows: ClosedRange<Int64>?, of track: inout JournalTrack, at now: Timestamp, _ chance: UInt64
+        _ parcel: Parcel, of track: inout JournalTrack, at now: Timestamp, _ chance: UInt64
     ) {
-        track.pause(at: now, chance: chance)
-        if let rows { track.putBack(rows, mayHaveCome: true) }
+        track.pause(at: now, chance: chance, isGap: parcel.goneFrom != nil)
+        if let rows = parcel.rows { track.putBack(rows, mayHaveCome: true) }
     }
 
     private mutating func finish(_ table: JournalTable, _ rows: ClosedRange<Int64>?, _ name: EventName?) {

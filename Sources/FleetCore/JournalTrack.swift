@@ -18,6 +18,8 @@ package struct JournalRow: Equatable, Sendable {
     package var row: Int64
     package var content: Content
 
+    package var isGap: Bool { if case .gap = self.content { true } else { false } }
+
     /// All rows that it tells of.
     package var rows: ClosedRange<Int64> {
         if case .gap(_, let first) = self.content { first...self.row } else { self.row...self.row }
@@ -80,8 +82,9 @@ package struct JournalTrack: Sendable {
     private var isAsked = false
     /// It could not be read: nothing of it is asked for until then, or until there is more.
     package private(set) var asideUntil: Timestamp?
-    /// The server has refused something of it for now. It may take what the other table has.
-    private var refusals = RefusalPause()
+    /// The server has refused something of it for now. It may take what the other table has, and what is there where it lets nobody say
+    /// what is gone.
+    private var refusals = (rows: RefusalPause(), gaps: RefusalPause())
     /// What is past waits until it is known what the server remembers.
     package var isPastHeld = true
 
@@ -106,7 +109,7 @@ package struct JournalTrack: Sendable {
         (self.past, self.live) = ([], [])
         (self.held, self.isAsked, self.asideUntil, self.knownThrough) = ([], false, nil, 0)
         self.isPastHeld = true
-        self.refusals.until = .zero
+        (self.refusals.rows.until, self.refusals.gaps.until) = (.zero, .zero)
         if newest != nil { self.beginBehindNewest() }
     }
 
@@ -238,17 +241,27 @@ package struct JournalTrack: Sendable {
     }
 
     package mutating func takePast(at now: Timestamp) -> JournalRow? {
-        self.past.isEmpty || now < self.refusals.until ? nil : self.past.removeFirst()
+        let refusals = self.refusals
+        let index = self.past.firstIndex { now >= ($0.isGap ? refusals.gaps : refusals.rows).until }
+        return index.map { self.past.remove(at: $0) }
     }
 
     /// Whether a row may have been sent before.
     package func mayHaveBeenSent(_ row: Int64) -> Bool { self.doubt.contains(row) }
 
-    /// Until when nothing of before is sent.
-    package var pausedUntil: Timestamp { self.refusals.until }
+    /// Until when something of before is not sent; `nil`: nothing waits for that.
+    package func pausedUntil(at now: Timestamp) -> Timestamp? {
+        [self.refusals.rows.until, self.refusals.gaps.until].filter { $0 > now }.min()
+    }
 
     /// The server has refused something for now: what is of before waits.
-    package mutating func pause(at now: Timestamp, chance: UInt64) { self.refusals.add(at: now, chance: chance) }
+    package mutating func pause(at now: Timestamp, chance: UInt64, isGap: Bool) {
+        if isGap {
+            self.refusals.gaps.add(at: now, chance: chance)
+        } else {
+            self.refusals.rows.add(at: now, chance: chance)
+        }
+    }
 
     /// What was read comes again as of before.
     ///

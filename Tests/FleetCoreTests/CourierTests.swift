@@ -454,7 +454,44 @@ import Testing
             }
         }
         #expect(courier.position.events.cursor == 100)
-        #expect(courier.isIdle && courier.counters.gaps == 3 && courier.counters.sent == 0)
+        #expect(courier.isIdle && courier.counters.gaps == 1 && courier.counters.sent == 0)
+    }
+
+    /// Where the server lets nobody say what is gone, what is there is told all the same.
+    @Test func aGapThatIsRefusedHoldsUpNothing() throws {
+        var courier = Self.courier(cursor: 10)
+        func read() {
+            while let request = courier.nextRead() {
+                let rows = (request.first...request.last).filter { $0 > 12 }.map { row in
+                    JournalRow(row: row, .event(Self.event(row)))
+                }
+                courier.take(
+                    JournalStretch(
+                        rows: rows, through: request.last, gaps: request.first <= 12 ? [request.first...12] : []),
+                    for: request)
+            }
+        }
+        Self.connect(&courier, newest: 14)
+        courier.hasFoundOut()
+        read()
+        let gapFound = courier.nextSend(at: .zero)
+        let gap = try #require(gapFound)
+        #expect(gap.message.topic == "jostle/1/d/gap")
+        courier.refused(gap.ticket, at: .zero, chance: 0)
+        read()
+        var epochs: [UInt64?] = []
+        while let next = courier.nextSend(at: .zero) {
+            epochs.append(next.message.value?["epoch"]?.count)
+            courier.acknowledged(next.ticket)
+        }
+        #expect(epochs == [13, 14] && courier.position.events == RowLedger(cursor: 10, ahead: [13...14]))
+        let untilFound = courier.waitsUntil(at: .zero)
+        let until = try #require(untilFound)
+        let againFound = courier.nextSend(at: until)
+        let again = try #require(againFound)
+        #expect(again.message == gap.message)
+        courier.acknowledged(again.ticket)
+        #expect(courier.position.events == RowLedger(cursor: 14) && courier.counters.gaps == 1)
     }
 
     /// The journal cannot be read when the server takes us: what is there when it can be is of before, whenever it was. Its times may be
