@@ -59,8 +59,20 @@ extension DesiredState {
         return lines
     }
 
+    /// In so many lines it is looked for what stays among what goes and comes: that takes as long as their number times itself.
+    private static let mostCompared = 4_000
+
     /// What goes and what comes, where it stands.
     private static func difference(_ old: [String], _ new: [String]) -> [String] {
+        let start = zip(old, new).prefix { $0 == $1 }.count
+        let (before, after) = (old[start...], new[start...])
+        let end = zip(before.reversed(), after.reversed()).prefix { $0 == $1 }.count
+        let (gone, come) = (Array(before.dropLast(end)), Array(after.dropLast(end)))
+        guard gone.count + come.count > Self.mostCompared else { return self.lineByLine(gone, come) }
+        return gone.map { "- \($0)" } + come.map { "+ \($0)" }
+    }
+
+    private static func lineByLine(_ old: [String], _ new: [String]) -> [String] {
         let changes = new.difference(from: old)
         var (gone, come): (Set<Int>, Set<Int>) = ([], [])
         for change in changes {

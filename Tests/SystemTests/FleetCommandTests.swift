@@ -329,8 +329,9 @@ extension Surroundings {
                     try self.device.want(#"{"groups":["kiosks"],"desired":["policy"]}"#, of: topics.birth)
                     try self.device.want(#"{"online":true}"#, of: topics.presence)
                 }
-                let last = FleetTopics(device: try #require(names.last)).presence
-                try self.device.wait("all are there", timeout: 120_000_000) { self.device.last(last) != nil }
+                let last = try #require(names.last)
+                let presence = FleetTopics(device: last).presence
+                try self.device.wait("all are there", timeout: 120_000_000) { self.device.last(presence) != nil }
             }
 
             /// What is wanted on a topic.
@@ -338,11 +339,13 @@ extension Surroundings {
 
             static let wanted = FleetTopics.desired(ofGroup: group)
 
-            func apply(_ more: String...) -> [String] {
+            func apply(_ more: String...) -> [String] { self.command("apply") + more }
+
+            func command(_ name: String) -> [String] {
                 [
-                    Programs.path(of: "jostle-fleet"), "apply", self.directory, "--group", Self.group, "--plain",
+                    Programs.path(of: "jostle-fleet"), name, self.directory, "--group", Self.group, "--plain",
                     "--server", "127.0.0.1:\(self.server.port)",
-                ] + more
+                ]
             }
         }
 
@@ -399,6 +402,22 @@ extension Surroundings {
             try program.signal(SIGHUP)
             #expect(try program.waitForEnd(timeout: .seconds(20)) == .exited(1))
             try here.device.wait("what it had") { here.version(on: topics.desired) == 2 }
+        }
+
+        /// Where nearly all is another the difference does not take as long as to compare each line with each.
+        @Test func aLongDifferenceIsToldSoon() throws {
+            let here = try Pretence()
+            func lines(_ word: String) -> String { (0..<8_000).map { "# \(word) \($0)\n" }.joined() }
+            try here.write(Self.quiet + lines("old"), to: "policy.d/50-fleet.conf")
+            let applied = try Tool.run(here.apply("--first"))
+            #expect(applied.status == 0, "\(applied)")
+            try here.write(Self.quiet + lines("new"), to: "policy.d/50-fleet.conf")
+            let start = ContinuousClock.now
+            let told = try Tool.run(here.command("diff"))
+            #expect(ContinuousClock.now - start < .seconds(10))
+            let changes = told.stdout.split(separator: "\n").dropFirst(2)
+            #expect(told.status == 1 && changes.count == 16_000)
+            #expect(changes.first == "- # old 0" && changes.last == "+ # new 7999")
         }
 
         /// What thousands say at once is counted before patience is over.
