@@ -11,7 +11,8 @@ import Signatures
 /// Not `Sendable`: it belongs to the thread of its loop.
 final class FleetSession {
     let loop: EventLoop
-    private let client: Client
+    private let settings: ConnectionSettings
+    private var client: Client
     /// How long the server, or a device that is asked, may take.
     let patience: TimeSpan
     private(set) var book = DeviceBook()
@@ -35,19 +36,25 @@ final class FleetSession {
     /// Connects, and fails when that cannot be done.
     init(_ arguments: Arguments, signingWith key: SigningKey? = nil) throws {
         self.key = key
-        let settings = try ServerOption.settings(arguments)
+        self.settings = try ServerOption.settings(arguments)
         self.patience = try arguments.value(of: ServerOption.patience) ?? .seconds(10)
         self.loop = try EventLoop()
-        do throws(MQTTProblem) {
-            self.client = try Client.connected(
-                settings, to: addresses(of: settings.host), on: self.loop, patience: self.patience.microseconds)
-        } catch {
-            throw FleetFailure(.noService, "\(settings.host): \(error)")
-        }
+        self.client = try Self.connect(self.settings, on: self.loop, self.patience)
         self.client.onEvent = { [unowned self] in self.heard($0) }
         // A terminal that goes ends us, too, unless whoever started us wants it otherwise, as nohup does.
         let signals = [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
         try self.loop.onSignals(signals) { [unowned self] _ in self.isStopped = true }
+    }
+
+    private static func connect(
+        _ settings: ConnectionSettings, on loop: EventLoop, _ patience: TimeSpan
+    ) throws(FleetFailure) -> Client {
+        do throws(MQTTProblem) {
+            return try Client.connected(
+                settings, to: addresses(of: settings.host), on: loop, patience: patience.microseconds)
+        } catch {
+            throw FleetFailure(.noService, "\(settings.host): \(error)")
+        }
     }
 
     private func heard(_ event: Client.Event) {
@@ -102,8 +109,31 @@ final class FleetSession {
         if let ending { throw FleetFailure(.noService, "the server: \(ending)") }
     }
 
-    /// Goes on after somebody stopped us, to put something in order.
-    func goOn() { self.isStopped = false }
+    /// How long a server that is gone is waited for, and how often it is tried.
+    private static let (comeback, retry) = (TimeSpan.seconds(30), TimeSpan.milliseconds(500))
+
+    /// Goes on after somebody stopped us, to put something in order; where the connection ended, with another one.
+    func goOn() throws {
+        self.isStopped = false
+        let end = self.now + Self.comeback
+        while self.ending != nil {
+            do throws(FleetFailure) {
+                self.client = try Self.connect(self.settings, on: self.loop, self.patience)
+                self.client.onEvent = { [unowned self] in self.heard($0) }
+                (self.acknowledged, self.granted, self.ending) = ([:], [:], nil)
+            } catch {
+                guard self.now < end, !self.isStopped else { throw error }
+                try self.rest()
+            }
+        }
+    }
+
+    private func rest() throws {
+        var isOver = false
+        let timer = self.loop.schedule(after: Self.retry.microseconds) { isOver = true }
+        defer { self.loop.cancel(timer) }
+        try self.loop.run(until: { isOver || self.isStopped })
+    }
 
     // MARK: Saying
 

@@ -98,8 +98,8 @@ struct Rollout {
             }
         } catch {
             // Also when somebody stops us: what was tried is not left behind.
-            self.session.goOn()
             do {
+                try self.session.goOn()
                 try self.takeBack(state, before)
             } catch let second {
                 complain(

@@ -404,6 +404,20 @@ extension Surroundings {
             try here.device.wait("what it had") { here.version(on: topics.desired) == 2 }
         }
 
+        /// The server begins anew while canaries try something: they get back what they had when it is there.
+        @Test func aServerThatBeginsAnewLeavesNothing() throws {
+            let here = try Pretence()
+            let topics = FleetTopics(device: "kiosk-1")
+            try here.come(["kiosk-1"])
+            let program = try BackgroundProgram(tool: here.apply("--canary", "1", "--watch", "5min"))
+            try here.device.wait("what the canary is to try") { here.version(on: topics.desired) == 1 }
+            try here.server.kill()
+            try here.server.restart()
+            #expect(try program.waitForEnd(timeout: .seconds(60)) == .exited(3))
+            try here.device.connect()
+            try here.device.wait("what it had") { here.version(on: topics.desired) == 2 }
+        }
+
         /// Where nearly all is another the difference does not take as long as to compare each line with each.
         @Test func aLongDifferenceIsToldSoon() throws {
             let here = try Pretence()
