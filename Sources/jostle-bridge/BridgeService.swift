@@ -386,8 +386,7 @@ final class BridgeService {
 
     private func arrived(_ publication: Publication) {
         if self.links.down.take(publication) { return }
-        let value = try? PayloadFormat.read(
-            publication.payload, contentType: publication.properties.contentType, atMost: DataLimits.valuesDown)
+        let value = publication.value
         guard let value else { return self.log.info("\(printable(publication.topic)): what came cannot be read") }
         if publication.topic == self.topics.position { return self.remembered(PositionMessage(value)) }
         if let consumer = self.configuration.acknowledge,

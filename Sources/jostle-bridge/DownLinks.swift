@@ -126,6 +126,14 @@ final class DownLinks {
 @available(*, unavailable)
 extension DownLinks: Sendable {}
 
+extension Publication {
+    /// What is said to a device; `nil`: it cannot be read.
+    var value: DataValue? {
+        try? PayloadFormat.read(
+            self.payload, contentType: self.properties.contentType, atMost: DataLimits.valuesDown)
+    }
+}
+
 extension DetectorRequest {
     /// The preset it is made of; empty: a condition.
     var preset: String { if case .text(let preset)? = self.options["preset"] { preset } else { "" } }
