@@ -82,13 +82,14 @@ struct Listeners {
         self.hearing.tell(.away(app), at: now)
     }
 
-    /// Of the detectors of an app that left the bus those stay that are installed, as they were installed.
+    /// Of the detectors of an app that left the bus those stay that are installed, as they were installed. What the others caused
+    /// waits for the app all the same, which has not removed them.
     mutating func keepInstalled(of app: AppHandle, at now: Timestamp) {
         let installed = self.registry[app]?.installed
         let names = installed?.names ?? []
         for (name, detector) in (self.registry[app]?.detectors ?? [:]).sorted(by: { $0.key < $1.key }) {
             if detector.isOwn { self.registry.own(detector, false, of: app) }
-            if !names.contains(name) { self.remove(name, of: app, at: now) }
+            if !names.contains(name) { self.takeOut(name, of: app, at: now) }
         }
         // They were at work before; what is too much now is not there until the app is.
         for part in installed?.parts ?? [] {
@@ -237,9 +238,15 @@ struct Listeners {
     }
 
     private mutating func remove(_ name: String, of app: AppHandle, at now: Timestamp) {
-        guard let detector = self.registry.removeDetector(name, of: app) else { return }
+        if self.takeOut(name, of: app, at: now) { self.gone.append((name, app)) }
+    }
+
+    /// Takes a detector out, and leaves what it caused. Returns whether there was one.
+    @discardableResult
+    private mutating func takeOut(_ name: String, of app: AppHandle, at now: Timestamp) -> Bool {
+        guard let detector = self.registry.removeDetector(name, of: app) else { return false }
         self.hearing.remove(detector, at: now)
-        self.gone.append((name, app))
+        return true
     }
 
     // MARK: Installed detectors

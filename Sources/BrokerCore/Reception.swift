@@ -63,7 +63,6 @@ struct Reception {
         self.clerk.post.detach(app, &actions)
         self.clerk.perform(&actions)
         self.clerk.listeners.keepInstalled(of: app, at: now)
-        self.dropMail(at: now, &actions)
         self.clerk.wishLaunch(of: app, at: now)
         self.clerk.perform(&actions)
         self.clerk.steer(&actions)

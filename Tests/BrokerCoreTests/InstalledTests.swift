@@ -12,11 +12,13 @@ import Testing
 
     /// A policy with one rule, and an app of that name that is not on the bus.
     private func bench(
-        _ kind: DeliveryKind = .store, _ detectors: [DetectorRequest] = [one], _ durability: Durability = .volatile
+        _ kind: DeliveryKind = .store, _ detectors: [DetectorRequest] = [one], _ durability: Durability = .volatile,
+        _ reliability: Reliability = .bestEffort
     ) throws -> Bench {
         var terms = DeliveryTerms()
         terms.kind = kind
         terms.durability = durability
+        terms.reliability = reliability
         terms.lifespan = .seconds(60)
         let rule = Rule(name: "all", place: Place(file: "test.conf", line: 1), effect: .allow, terms: terms)
         var bench = Bench(policy: Policy(rules: [rule]))
@@ -135,6 +137,47 @@ import Testing
         #expect(bench.core.registry[client]?.detectors["one"]?.effective.threshold == 2)
         #expect(bench.core.arbiter.facts(of: client)?.state == .dead)
         #expect(bench.core.registry[client]?.isConnected == false)
+    }
+
+    /// What detectors of its own caused that its file does not have: they end with its connection, which does not end that.
+    @Test(
+        arguments: [(.live, .ack), (.store, .ack), (.store, .bestEffort)] as [(DeliveryKind, Reliability)])
+    func whatItsOwnDetectorsCausedWaitsForIt(_ kind: DeliveryKind, _ reliability: Reliability) throws {
+        var bench = try self.bench(kind, [Self.two], .persistent, reliability)
+        _ = try self.come(&bench, for: 7)
+        _ = try bench.add(self.client, Self.one)
+        // What nobody acknowledges is over when it is sent.
+        if reliability == .bestEffort {
+            try bench.core.tell(self.client, .suspended, at: bench.now, &bench.actions)
+        }
+        bench.feed([2.5])
+        self.leave(&bench)
+        #expect(self.detectors(bench) == ["two"])
+        #expect(bench.actions.allSatisfy { if case .forget = $0 { false } else { true } })
+        #expect(try self.come(&bench, for: 7) == [1])
+    }
+
+    /// As of an app without a file.
+    @Test func whatItsOwnDetectorCausedLaunchesItAnew() throws {
+        var bench = try self.bench(.wake, [Self.two], .volatile, .ack)
+        _ = try self.come(&bench, for: 7)
+        _ = try bench.add(self.client, Self.one)
+        bench.feed([2.5])
+        _ = bench.take()
+        self.leave(&bench)
+        let calls = bench.take().compactMap { if case .launch(_, let handover) = $0 { handover } else { nil } }
+        #expect(calls.map { $0.events.map(\.sequence) } == [[1]])
+    }
+
+    /// What the app itself has removed before it left is gone.
+    @Test func whatItRemovesEndsWhatThatCaused() throws {
+        var bench = try self.bench(.live, [Self.two], .persistent, .ack)
+        _ = try self.come(&bench, for: 7)
+        _ = try bench.add(self.client, Self.one)
+        bench.feed([2.5])
+        try bench.remove(self.client, ["one"])
+        self.leave(&bench)
+        #expect(try self.come(&bench, for: 7) == [])
     }
 
     /// What the app registers counts while it is there, whatever its file says meanwhile.
