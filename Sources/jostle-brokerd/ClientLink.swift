@@ -97,8 +97,7 @@ final class ClientLink {
         self.table.show(client)
         self.service.bus.export(object)
         self.watchers.changed(client)
-        self.service.links.history.note(client)
-        if client.appState?.detectors.isEmpty == false { self.service.links.history.detectorsChanged(of: client) }
+        self.service.links.history.shown(client)
     }
 
     // MARK: Without a connection

@@ -104,6 +104,15 @@ final class HistoryLink {
         if isGone { self.forgetNeeds(of: client) }
     }
 
+    /// An app is shown anew, as one that has come or that goes on to exist without its connection: its detectors may be others, or
+    /// none.
+    func shown(_ client: Client) {
+        self.note(client)
+        if client.appState?.detectors.isEmpty == false || self.asks[client.id] != nil {
+            self.detectorsChanged(of: client)
+        }
+    }
+
     private static let gone = "gone"
 
     private func forgetNeeds(of client: Client) {

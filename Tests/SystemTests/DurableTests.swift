@@ -120,6 +120,18 @@ extension EndToEnd {
             #expect(detectors.contains("\"skip\"") && !detectors.contains("\"other\""))
         }
 
+        /// A report says how long the sensor ran while its detectors asked for that, which end with its connection.
+        @Test func whatItAskedForIsOverWhenItLeaves() throws {
+            let stage = try self.stage(source: Stage.rest)
+            let app = try stage.startScript(Self.register(durable: false) + [Self.add])
+            func asks() throws -> String {
+                try stage.sql("journal.db", "SELECT rate > 0 FROM change WHERE kind = 'asks' ORDER BY id DESC LIMIT 1")
+            }
+            try stage.until("it is noted what it asks for") { try asks() == "1\n" }
+            _ = try app.terminate()
+            try stage.until("it is noted that it asks for nothing") { try asks() == "0\n" }
+        }
+
         @Test func withdrawnIsGone() throws {
             let stage = try self.stage()
             let lines = try stage.script(
