@@ -82,8 +82,8 @@ struct Listeners {
         self.hearing.tell(.away(app), at: now)
     }
 
-    /// Of the detectors of an app that left the bus those stay that are installed, as they were installed. What the others caused
-    /// waits for the app all the same, which has not removed them.
+    /// Of the detectors of an app that left the bus those stay that are installed, as they were installed. What the
+    /// others caused waits for the app all the same, which has not removed them.
     mutating func keepInstalled(of app: AppHandle, at now: Timestamp) {
         let installed = self.registry[app]?.installed
         let names = installed?.names ?? []

@@ -104,8 +104,7 @@ final class HistoryLink {
         if isGone { self.forgetNeeds(of: client) }
     }
 
-    /// An app is shown anew, as one that has come or that goes on to exist without its connection: its detectors may be others, or
-    /// none.
+    /// An app is shown anew: it has come, or goes on without its connection. Its detectors may be others, or none.
     func shown(_ client: Client) {
         self.note(client)
         if client.appState?.detectors.isEmpty == false || self.asks[client.id] != nil {

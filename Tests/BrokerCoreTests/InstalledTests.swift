@@ -139,7 +139,7 @@ import Testing
         #expect(bench.core.registry[client]?.isConnected == false)
     }
 
-    /// What detectors of its own caused that its file does not have: they end with its connection, which does not end that.
+    /// Detectors that its file does not have end with its connection, and what they caused does not.
     @Test(
         arguments: [(.live, .ack), (.store, .ack), (.store, .bestEffort)] as [(DeliveryKind, Reliability)])
     func whatItsOwnDetectorsCausedWaitsForIt(_ kind: DeliveryKind, _ reliability: Reliability) throws {
