@@ -1,3 +1,6 @@
+import Glibc
+import Motion
+
 /// How far the bus has let a connection in, and under which names.
 struct Admission {
     private(set) var state = Connection.State.closed
@@ -34,8 +37,11 @@ struct Admission {
     }
 
     /// Whether whoever listens may be the bus that was there before. Where its socket stands in a place for all, as in /tmp, anybody
-    /// may listen once it is gone.
-    func mayBeBus(of user: UInt32?) -> Bool { self.host == nil || self.host == user }
+    /// may listen once it is gone. Root and our own user can do anything to us as it is: a stranger who greeted us first does not
+    /// keep us from their bus.
+    func mayBeBus(of user: UInt32?) -> Bool {
+        self.host == nil || self.host == user || user == UserShares.root || user == getuid()
+    }
 
     /// The next connection begins, to a bus of this user's.
     mutating func begin(with user: UInt32?) {

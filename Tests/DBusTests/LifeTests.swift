@@ -180,15 +180,21 @@ extension BusTests {
             try run(for: .milliseconds(500)) { connection.state != .closed }
             #expect(log == ["ready", "lost"] && connection.state == .closed)
             // One who comes for the first time knows of no other.
-            let newcomer = Connection(to: .address("unix:path=\(link)"), on: loop)
+            let newcomer = Connection(
+                to: .address("unix:path=\(link)"), on: loop, retry: .upTo(microseconds: 50_000))
             try newcomer.openAndWait()
-            newcomer.close()
 
             #expect(unlink(link) == 0 && symlink("\(second.directory)/bus", link) == 0)
             try run { connection.isReady }
             #expect(log == ["ready", "lost", "ready"])
             connection.close()
+            // And it is let in by the true one, once the stranger is gone.
+            var newcomerLosses = 0
+            newcomer.onLost = { newcomerLosses += 1 }
             _ = try stranger.terminate()
+            try run { newcomerLosses == 1 && newcomer.isReady }
+            #expect(newcomerLosses == 1 && newcomer.isReady)
+            newcomer.close()
         }
 
         /// What a dbus-daemon goes by that takes in anybody, in a place for all.
