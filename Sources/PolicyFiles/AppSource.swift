@@ -33,6 +33,7 @@ package struct AppSource: Sendable {
     /// The file of one app; `nil` when it has none, or one with an error in it.
     package func read(_ app: AppID) -> (file: AppFile?, findings: [Finding]) {
         guard AppID.isValid(app.name) else { return (nil, []) }
+        var crowds: [Finding] = []
         for file in self.directories.reversed().flatMap({ $0.files(of: app) }) {
             let path = file.path
             var attempts = 1
@@ -42,8 +43,12 @@ package struct AppSource: Sendable {
                 while outcome == nil { outcome = reading.step() }
                 switch outcome {
                 case .bytes(let bytes, _):
-                    let findings = file.directory.crowd
-                    guard findings.isEmpty else { return (nil, findings) }
+                    // None of its files counts, and so what another directory has of that name does.
+                    let crowd = file.directory.crowd
+                    guard crowd.isEmpty else {
+                        crowds += crowd
+                        break
+                    }
                     let (app, found) = AppFileReader.read(
                         PolicyFile(name: path, layer: file.directory.layer, bytes: bytes),
                         ofFlatpak: file.directory.isFlatpaks)
@@ -60,7 +65,7 @@ package struct AppSource: Sendable {
                 break
             }
         }
-        return (nil, [])
+        return (nil, crowds)
     }
 
     /// The apps that have a file, whatever it says.

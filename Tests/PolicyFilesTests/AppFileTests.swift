@@ -293,6 +293,19 @@ import Testing
         }
     }
 
+    /// As where it had none: what the Flatpak of an id above its own says of it.
+    @Test func whereAFlatpakHasTooManyFilesWhatAnotherSaysCounts() throws {
+        let id = "org.example.App.Below"
+        let many = ["\(id).conf"] + (1...PolicyLimits.flatpakFiles).map { "\(id).f\($0).conf" }
+        let above = Self.inFlatpak("org.example.App", "\(id).conf")
+        try self.withTree(many.map { Self.inFlatpak(id, $0) } + [above]) { root in
+            let source = AppSource([], system: [], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
+            #expect(source.readAll().files.map(\.usage) == [above])
+            let (file, findings) = source.read(AppID(id))
+            #expect(file?.usage == above && findings.isEmpty)
+        }
+    }
+
     /// Who reads a file knows whether a Flatpak brought it, be it unpacked or exported; a user may write one for it.
     @Test func aFlatpaksFileIsKnownAsSuch() throws {
         let exports = "inst/exports/share/jostle/apps.d"
