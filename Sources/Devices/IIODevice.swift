@@ -106,7 +106,7 @@ final class IIODevice {
         for name in self.rateAttributes(of: sensor) where self.directory.has(name) {
             guard self.directory.takes(name), let rate = try? self.directory.number(name), rate < Self.slowestPolled
             else { return }
-            _ = try? self.setRate(Self.slowestPolled, for: [sensor])
+            self.rateSetting(for: [sensor]).setToPoll(Self.slowestPolled)
             return
         }
     }
@@ -238,7 +238,7 @@ final class IIODevice {
         // It is set where it is read, so that only that waits for the device.
         let setting = self.rateSetting(for: self.wants.map(\.sensor))
         let common = max(fastest, Self.slowestPolled)
-        let prepare: @Sendable () -> Void = { _ = try? setting.set(common) }
+        let prepare: @Sendable () -> Void = { setting.setToPoll(common) }
         var answer = SensorPace(rate: fastest)
         var refusal: DeviceProblem?
         for want in self.wants {
@@ -292,6 +292,13 @@ final class IIODevice {
     private struct RateSetting: Sendable {
         let directory: AttributeDirectory
         let attributes: [[String]]
+
+        /// Sets a rate at which attributes can be read, as far as the device lets us. Of a buffer that runs for somebody else the
+        /// rate is his.
+        func setToPoll(_ wanted: Double) {
+            guard (try? self.directory.number("buffer/enable")) != 1 else { return }
+            _ = try? self.set(wanted)
+        }
 
         func set(_ wanted: Double) throws(DeviceProblem) -> Double? {
             var result: Double?

@@ -475,6 +475,7 @@ extension Senses {
             for (name, value) in [
                 ("buffer/enable", "1"), ("buffer/length", "2"), ("trigger/current_trigger", ""),
                 ("current_timestamp_clock", "realtime"), ("scan_elements/in_anglvel_y_en", "1"),
+                ("sampling_frequency", "25.000000"),
             ] { #expect(try bed.attribute(name, of: Self.imu) == value, "\(name)") }
             #expect(try reader.terminate() == .exited(0))
         }
