@@ -480,7 +480,7 @@ package struct Courier: Sendable {
         if table == .event, self.settings.waitsForConsumer, let name = parcel.name {
             return self.unstored.add(
                 UnstoredEvents.Event(
-                    name: name, row: parcel.row, isCopy: parcel.isCopy, until: isHeard ? parcel.until : Timestamp.zero))
+                    name: name, row: parcel.row, isCopy: parcel.isCopy, until: parcel.until, isHeard: isHeard))
         }
         self.finish(table, parcel.rows, parcel.name)
     }

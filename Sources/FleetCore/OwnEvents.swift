@@ -165,6 +165,8 @@ package struct UnstoredEvents: Sendable {
         package var isCopy = false
         /// The server gives it to whoever comes until then; `nil`: at any time.
         package var until: Timestamp?
+        /// The server had somebody to give it to, as far as it says.
+        package var isHeard = true
     }
 
     private var events: [Event] = []
@@ -208,9 +210,12 @@ package struct UnstoredEvents: Sendable {
         guard let index = self.events[self.start...].firstIndex(where: { $0.name == name }) else { return ([], []) }
         defer { self.tidy() }
         if self.events[index].isCopy, index > self.start { return ([self.events.remove(at: index)], []) }
+        // Who has what the server had nobody to give to gets all by another road, as by a rule in the server: there it says nothing.
+        let isOfServer = self.events[index].isHeard
         var (done, doubtful): ([Event], [Event]) = ([], [])
         for event in self.events[self.start..<index] {
-            if let until = event.until, until <= now { doubtful.append(event) } else { done.append(event) }
+            let isOver = event.until.map { $0 <= now } ?? false
+            if isOver || (isOfServer && !event.isHeard) { doubtful.append(event) } else { done.append(event) }
         }
         done.append(self.events[index])
         self.start = index + 1

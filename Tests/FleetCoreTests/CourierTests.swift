@@ -334,6 +334,22 @@ import Testing
         #expect(courier.position.events == RowLedger(cursor: 3))
     }
 
+    /// A rule in the server may take all that is said, which the server does not count as somebody who is there: whoever has what nobody was
+    /// there for gets nothing again for that.
+    @Test func whoGetsAllByAnotherRoadGetsItOnce() {
+        var courier = Self.courier(waitsForConsumer: true)
+        Self.connect(&courier, newest: 0)
+        courier.hasFoundOut()
+        courier.grew(newestEvent: 3, newestVerdict: 0)
+        Self.read(&courier, 1...3)
+        while let next = courier.nextSend(at: .zero) { courier.acknowledged(next.ticket, isHeard: false) }
+        courier.stored(Self.event(3).name, at: .zero)
+        #expect(courier.position.events == RowLedger(cursor: 3))
+        Self.read(&courier, 1...3)
+        let again = courier.nextSend(at: .zero)
+        #expect(again == nil && courier.isIdle)
+    }
+
     /// While the server still keeps what was live, a consumer's word is of that, too.
     @Test func whatTheServerStillKeepsIsStored() {
         var courier = Self.courier(waitsForConsumer: true)
