@@ -26,6 +26,8 @@ final class AppWatch {
     /// How often a list was begun.
     private var lists: UInt64 = 0
     private var retry: EventLoop.TimerID?
+    /// There is a broker that has neither told all that there is nor refused to.
+    private(set) var isAsked = false
 
     /// An app, and what had been counted of it when it was seen first.
     private struct Known {
@@ -71,6 +73,7 @@ final class AppWatch {
         guard owner != self.broker else { return }
         self.broker = owner
         self.loop.cancel(&self.retry)
+        self.isAsked = owner != nil
         self.forget(Array(self.apps.keys))
         self.ask()
     }
@@ -107,16 +110,20 @@ final class AppWatch {
             do throws(BusError) {
                 rows = try result.take().read(reply: [ListedApp.Wire].self)
             } catch {
-                _ = self.isAskedAgain(after: error)
+                self.isAsked = self.isAskedAgain(after: error)
                 return
             }
             self.take(rows)
             guard let last = rows.last else {
+                self.isAsked = false
                 // That it left may have been missed.
                 return self.forget(self.apps.filter { $0.value.seen < number }.map(\.key))
             }
             // Each page is behind the one before; a broker that sends others would keep us for ever.
-            guard after.map({ $0.text < last.fields.0.text }) ?? true else { return }
+            guard after.map({ $0.text < last.fields.0.text }) ?? true else {
+                self.isAsked = false
+                return
+            }
             self.list(of: owner, after: last.fields.0, as: number)
         }
     }

@@ -20,6 +20,8 @@ final class SensorWatch {
     private let loop: EventLoop
     private var retry: EventLoop.TimerID?
     private var sensors: [String: DataValue] = [:]
+    /// There is a reader that has neither told which sensors it has nor refused to.
+    private(set) var isAsked = false
 
     /// After how long a reader is asked again that did not answer, in µs.
     private static let pause: Int64 = 2_000_000
@@ -52,6 +54,7 @@ final class SensorWatch {
         for name in self.sensors.keys { self.tell(name, nil) }
         self.sensors = [:]
         self.loop.cancel(&self.retry)
+        self.isAsked = owner != nil
         self.ask()
     }
 
@@ -64,9 +67,11 @@ final class SensorWatch {
             do throws(BusError) {
                 let rows = try result.take().read(reply: [Structure<ObjectPath, [String: Value]>].self)
                 for row in rows { self.take(row.fields.1) }
+                self.isAsked = false
             } catch {
                 // What did not answer did not refuse.
-                guard error.isForTheMoment else { return }
+                self.isAsked = error.isForTheMoment
+                guard self.isAsked else { return }
                 self.loop.set(&self.retry, after: Self.pause) { [unowned self] in self.ask() }
             }
         }

@@ -71,10 +71,18 @@ final class StateLinks {
         self.tellGone()
         self.apps?.tellAll()
         self.sensors?.tellAll()
+        // What could not be written down may go there now.
+        if self.memory.isTroubled { self.keepSoon() }
         guard self.memory.told.waits, !self.memory.isSettling else { return }
         self.memory.isSettling = true
+        self.settleLater()
+    }
+
+    /// Who is there and has not answered yet may have all that an earlier life told.
+    private func settleLater() {
         self.loop.once(after: Self.settling, on: .boottime) { [weak self] in
             guard let self else { return }
+            if self.apps?.isAsked ?? false || self.sensors?.isAsked ?? false { return self.settleLater() }
             self.memory.told.settle()
             self.tellGone()
             self.keepSoon()

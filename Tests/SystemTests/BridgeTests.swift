@@ -154,6 +154,32 @@ extension Surroundings {
             }
         }
 
+        /// A broker that says nothing yet when a bridge begins has not said that nothing is there.
+        @Test func whatABrokerThatHangsHasIsNotGone() throws {
+            let scene = try FleetScene("[Publish]\nApps=org.example.*\n")
+            try scene.startBridge()
+            let topic = scene.topics.state(of: "org.example.App")
+            let app = try scene.stage.watch(Stage.always, "--app", "org.example.App")
+            try scene.listener.wait("a state") { scene.listener.last(topic)?["state"] != nil }
+            try scene.stage.until("it is written down") {
+                let told = try? InputFile.contents(of: "\(scene.bridgeState)/bridge.told", atMost: 65_536)
+                return String(decoding: told ?? [], as: UTF8.self).contains(topic)
+            }
+            try scene.killBridge()
+            let broker = try #require(scene.stage.broker)
+            try broker.stop()
+            defer { try? broker.signal(SIGCONT) }
+            try scene.startBridge()
+            // Longer than a bridge waits for what is there.
+            try scene.listener.run(for: 8_000_000)
+            #expect(scene.listener.others.last { $0.topic == topic }?.payload.isEmpty == false)
+            try broker.signal(SIGCONT)
+            _ = try app.terminate()
+            try scene.listener.wait("an empty message") {
+                scene.listener.others.last { $0.topic == topic }?.payload.isEmpty == true
+            }
+        }
+
         /// The server goes and comes back, and so does the bridge: what happened meanwhile follows.
         @Test func nothingIsLostAcrossAnOutageAndKills() throws {
             let bars = FleetBars()
