@@ -140,6 +140,8 @@ final class BrokerLink {
                 guard onMissing != nil, error.isBusMissing || error.isServiceMissing,
                     try self.wait(within: Self.delay, until: { self.broker != asked })
                 else { throw error }
+                // One that the bus starts, and that leaves each time, is not started as fast as it leaves.
+                _ = try self.wait(within: Self.delay, until: { self.isBrokerThere })
             }
         }
     }
