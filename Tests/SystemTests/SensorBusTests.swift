@@ -166,6 +166,17 @@ extension Senses {
             if arguments[0] == "record" { #expect(result.stdout.hasSuffix("\nt,lux\n"), "\(result)") }
         }
 
+        /// The time of what is played slowly goes slowly, too.
+        @Test func aRecordingThatIsPlayedSlowlyIsRecordedToItsEnd() throws {
+            var text = "# jostle trace 1\nt,accelerometer.x,accelerometer.y,accelerometer.z\n"
+            for row in 0..<150 { text += "\(row * 20_000),0,0,1\n" }
+            let stage = try Stage(source: nil, broker: false, files: ["slow.csv": text])
+            try stage.startReader("trace:\(stage.bus.directory)/slow.csv?speed=0.2&loop")
+            let result = try stage.jostle("record", "-", "--sensor", "accelerometer", "--for", "2s")
+            let last = result.stdout.split(separator: "\n").last?.split(separator: ",").first.flatMap { Int($0) }
+            #expect(result.status == 0 && last ?? 0 > 1_800_000, "\(result)")
+        }
+
         /// The system bus itself comes later than the broker.
         @Test func aSystemBusThatComesIsFound() throws {
             let stage = try Stage(source: nil, broker: false)
