@@ -255,7 +255,7 @@ class App:
     async def add_all(self, detectors: Iterable[Detector]) -> list[Effective]:
         """Adds detectors: all of them or, with an error, none.
 
-        The broker does so also where whoever asks is cancelled meanwhile.
+        The broker does so also where whoever asks is cancelled once it was asked.
         """
         wanted = list(detectors)
         rows = [detector.row for detector in wanted]
@@ -267,12 +267,12 @@ class App:
                 self._detectors[detector.name] = detector
             return [effective_of(row) for row in reply.body[0]]
 
-        return await self._to_the_end(add())
+        return await self._to_the_end(add)
 
     async def remove(self, *names: str) -> None:
         """Removes detectors by name: all of them or, with an error, none.
 
-        The broker does so also where whoever asks is cancelled meanwhile.
+        The broker does so also where whoever asks is cancelled once it was asked.
         """
 
         async def remove() -> None:
@@ -280,7 +280,7 @@ class App:
             for name in names:
                 self._detectors.pop(name, None)
 
-        await self._to_the_end(remove())
+        await self._to_the_end(remove)
 
     # Events.
 
@@ -478,9 +478,13 @@ class App:
     async def _ask(self, member: str, signature: str, *body: Any) -> Message:
         return await self._link.ask(await self._path(), APP, member, signature, *body)
 
-    async def _to_the_end(self, asking: Coroutine[Any, Any, _Answer]) -> _Answer:
-        """Asks on when whoever waits is cancelled: the broker does what it was asked, and the next one is to be told the same."""
-        task = asyncio.create_task(asking)
+    async def _to_the_end(self, ask: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        """Asks on when whoever waits is cancelled: the broker does what it was asked, and the next one is to be told the same.
+
+        Who is cancelled while there is nobody to ask yet has asked for nothing.
+        """
+        await self._path()
+        task = asyncio.create_task(ask())
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
         return await asyncio.shield(task)

@@ -127,6 +127,16 @@ class Detectors(Case):
         await self.broker.until(lambda: self.broker.detectors)
         self.assertEqual(list(self.broker.detectors), ["new"])
 
+    async def test_who_is_cancelled_before_it_asked_asks_for_nothing(self) -> None:
+        """A broker that has just come is told of the app first, which may take as long as it likes."""
+        await self.app.connect()
+        self.app._settled.clear()
+        with self.assertRaises(TimeoutError):
+            await asyncio.wait_for(self.app.add("new", "tap"), 0.1)
+        self.app._settled.set()
+        await self.app.add("old", "shake")
+        self.assertEqual(list(self.broker.detectors), ["old"])
+
 
 class Texts(Case):
     """Whatever is said, the connection lasts: no dbus-fast of whatever version may send what the bus ends it for."""
