@@ -33,8 +33,6 @@ final class IIODevice {
     private var trail = SampleTrail()
     /// Why the buffer is not used any more.
     private var bufferProblem: String?
-    /// That is because we might not set it up when we came to look.
-    private var isBarred = false
 
     /// A device that is polled runs at least so fast, however seldom it is read: some answer a read with their next sample only.
     private static let slowestPolled = 10.0
@@ -123,15 +121,14 @@ final class IIODevice {
             return nil
         } catch {
             self.bufferProblem = error.message
-            self.isBarred = true
             return error
         }
     }
 
-    /// Whether its buffer might not be set up when we came to look, and may be by now: the kernel shows a device before udev
-    /// gives rights to it.
+    /// Whether its buffer might not be set up for one of its sensors when we came to look, and may be by now: the kernel shows a
+    /// device before udev gives rights to it.
     var isUnbarred: Bool {
-        guard self.isBarred, !self.sensors.contains(where: \.isStuck) else { return false }
+        guard self.sensors.contains(where: \.isBarred), !self.sensors.contains(where: \.isStuck) else { return false }
         return self.sensors.flatMap(\.channels).allSatisfy { channel in
             let element = "scan_elements/in_\(channel.name)_en"
             return self.directory.takes(element) && (try? self.directory.text(element)) != nil
@@ -147,9 +144,7 @@ final class IIODevice {
 
     /// Gives the buffer another chance: whoever held it may be gone.
     func reconsider() {
-        guard self.wants.isEmpty else { return }
-        self.bufferProblem = nil
-        self.isBarred = false
+        if self.wants.isEmpty { self.bufferProblem = nil }
     }
 
     // MARK: Running

@@ -18,6 +18,8 @@ final class IIOSensor: SensorReader {
     }
 
     private(set) var channels: [Channel] = []
+    /// Its buffer might not be set up when we came to look.
+    private(set) var isBarred = false
     /// `nil` when its axes are those that its driver is to have.
     private var matrix: MountMatrix?
     private var gate = ProximityGate(level: 0)
@@ -66,7 +68,9 @@ final class IIOSensor: SensorReader {
         var channels: [Channel] = []
         for name in names { channels.append(try self.channel(name)) }
         self.channels = channels
-        if let problem = self.device.prepare(self) {
+        let problem = self.device.prepare(self)
+        self.isBarred = problem != nil
+        if let problem {
             facts.remarks.append("read without its buffer: \(problem.message)")
         }
         if self.kind.hasDirection { self.matrix = try self.mountMatrix(&facts) }
