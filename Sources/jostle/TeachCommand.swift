@@ -35,8 +35,8 @@ struct TeachCommand {
             let arguments = $0.arguments
             let command = try TeachCommand(arguments, isJSON: $0.isJSON, $0.terminal)
             let files = arguments.values(of: example)
+            try command.checkFiles()
             if files.isEmpty {
-                try command.checkFiles()
                 let live = LiveLessons(
                     name: command.name, count: try arguments.value(of: count) ?? 3,
                     sensor: arguments.value(of: CommonOption.sensor), bus: $0.sensorBus, loop: $0.loop,
@@ -89,15 +89,13 @@ struct TeachCommand {
         try? writeAll(escapedLine(line) + "\n", to: STDERR_FILENO)
     }
 
-    /// Nobody makes a gesture three times for a file that is not there.
-    fileprivate func checkFiles() throws {
+    /// Nobody makes a gesture three times for a file that is not there, nor is one written over for its sake. What is read later is not
+    /// opened for that: whoever writes into a pipe would take us for its reader.
+    fileprivate func checkFiles() throws(CommandFailure) {
         try OutputFile.checkPlace(self.path)
-        for path in self.negatives {
-            do throws(SystemError) {
-                _ = try InputFile(path)
-            } catch {
-                throw CommandFailure.usage("\(path): \(error)")
-            }
+        for path in self.negatives where path != "-" {
+            // SAFETY: the path is a NUL-terminated string for the time of the call.
+            guard unsafe access(path, R_OK) == 0 else { throw .usage("\(path): \(SystemError.last("open"))") }
         }
     }
 

@@ -91,8 +91,13 @@ extension Surroundings {
             let taught = try stage.jostle(["teach", "circle", "--save", "-", "--example"] + files)
             #expect(taught.status == 0 && taught.stdout.hasPrefix("jostle-gesture 1\nname circle\n"), "\(taught)")
             #expect(taught.stderr.hasPrefix("\(files[0])  "), "\(taught)")
-            let saved = try stage.jostle(["teach", "circle", "--save", "\(stage.home)/x.gesture", "--example"] + files)
-            #expect(try Tool.run(["cat", "\(stage.home)/x.gesture"]).stdout == taught.stdout, "\(saved)")
+            let file = "\(stage.home)/x.gesture"
+            let missing = try stage.jostle(
+                ["teach", "circle", "--save", file, "--negative", "/nonexistent", "--example"] + files)
+            #expect(missing.status == 2, "\(missing)")
+            #expect(try Tool.run(["test", "-e", file]).status == 1)
+            let saved = try stage.jostle(["teach", "circle", "--save", file, "--example"] + files)
+            #expect(try Tool.run(["cat", file]).stdout == taught.stdout, "\(saved)")
         }
 
         /// Where nothing moves it does not wait for ever, and leaves no file.
