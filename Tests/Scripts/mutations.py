@@ -76,6 +76,12 @@ MUTATIONS = [
         "            guard let entry = self[app], !entry.facts.state.canReceive else { continue }\n",
     ),
     (
+        "unanswered-and-left",
+        "Sources/BrokerCore/EventQueue+Answers.swift",
+        "        self.end(.removed, &actions) { !$0.event.outlivesClient }\n",
+        "        self.end(.removed, &actions) { $0.event.terms.kind == .live }\n",
+    ),
+    (
         "acknowledged-call",
         "Sources/BrokerCore/EventQueue+Answers.swift",
         "                $0.attempts > 0 && !$0.isCalled && $0.event.sequence <= name.sequence\n"

@@ -56,6 +56,13 @@ struct EventWatch {
         var isSeen: Bool { self.sent > self.sentBefore ?? 0 || self.isRestored && self.sentBefore == nil }
     }
 
+    /// An app that leaves, what of it that it had to answer ended with that, and what others have since.
+    private struct Departure {
+        let app: AppID
+        var removed: [Key] = []
+        var revoked: Set<UInt64> = []
+    }
+
     /// Numbers of one queue that its app was sent or told.
     private struct Numbers {
         /// All up to here.
@@ -102,6 +109,7 @@ struct EventWatch {
     private var numbers: [Box: Numbers] = [:]
     /// What is in an app's hands in a call, by the number of the launch.
     private var calls: [UInt64: Call] = [:]
+    private var departure: Departure?
     /// The call whose answer is taken now.
     private var answeredCall: Set<Key> = []
     /// Its number, and those of which it told that they do not come.
@@ -316,7 +324,10 @@ struct EventWatch {
         case .expired:
             self.counts.otherEnds += 1
             if event.ends > now { self.find("\(app) \(event.sequence): expired before its time") }
-        case .sent, .dropped, .removed, .launchFailed, .unkept: self.counts.otherEnds += 1
+        case .removed:
+            self.counts.otherEnds += 1
+            if event.wantsAck, self.departure?.app == app { self.departure?.removed.append(key) }
+        case .sent, .dropped, .launchFailed, .unkept: self.counts.otherEnds += 1
         }
         record.end = end
         self.records[key] = record
@@ -325,6 +336,32 @@ struct EventWatch {
         for call in self.calls.values where end != .acknowledged {
             guard let index = call.keys.firstIndex(of: key), call.sequences[index] != event.sequence else { continue }
             self.numbers[record.box ?? call.box]?.remove(event.sequence)
+        }
+    }
+
+    // MARK: Leaving
+
+    /// An app leaves with the input that is taken in.
+    mutating func departs(_ app: AppID) {
+        if !app.isAnonymous { self.departure = Departure(app: app) }
+    }
+
+    /// Something was decided, by which another app may have what this one had.
+    mutating func takes(_ verdict: Verdict) {
+        guard self.departure != nil else { return }
+        switch verdict.reason {
+        case .silent, .passed, .left, .launchFailed: self.departure?.revoked.insert(verdict.epoch)
+        default: break
+        }
+        if let inherited = verdict.contest?.inherits { self.departure?.revoked.insert(inherited) }
+    }
+
+    /// That input is done with. Who leaves has removed nothing, so that what it did not answer is due to it, or another's.
+    mutating func hasDeparted() {
+        guard let departure = self.departure else { return }
+        self.departure = nil
+        for key in departure.removed where !departure.revoked.contains(key.epoch) {
+            self.find("\(key.app) \(self.records[key]?.sequence ?? 0): removed, and its app only left")
         }
     }
 

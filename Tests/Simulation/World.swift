@@ -236,9 +236,11 @@ struct World {
     @discardableResult
     mutating func input(_ input: BrokerInput) -> BrokerAnswer? {
         self.tellClock()
+        if case .leave(let app) = input, let id = self.process?.core.registry[app]?.id { self.events.departs(id) }
         let answer = try? self.process?.core.apply(input, at: self.now, &self.actions)
         self.perform()
         self.follow()
+        self.events.hasDeparted()
         return answer
     }
 
@@ -322,7 +324,9 @@ struct World {
             let due = self.due(event)
             if !event.app.isAnonymous { self.process?.store.forget(due) }
         case .ended(let app, _, let event, let end): self.events.ended(event, of: app, end, at: self.now)
-        case .keep(let record): self.verdicts.keep(record)
+        case .keep(let record):
+            self.events.takes(record.verdict)
+            self.verdicts.keep(record)
         case .launch(let launch, let handover): self.launch(launch, handover)
         case .launchEnded(let launch, let result):
             self.launches.end(launch, result, at: self.now)
