@@ -82,7 +82,7 @@ VM_PACKAGES = qemu-system-x86 busybox-static udev mmdebstrap e2fsprogs libinput-
 VM_SECONDS ?= 10
 INSTALL = install -D -m 644
 
-.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge build-fleet build-bench install-bridge install-fleet build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files fuzz-near test-walks soak soak-processes test-fleet test-mutations test-confined test-vm test-installed lint lint-format lint-sizes lint-docs lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
+.PHONY: help deps deps-build deps-bench deps-vm deps-focus deps-bridge deps-desktops deps-deb deps-package deps-report build build-all build-focus build-bridge build-fleet build-bench install-bridge install-fleet build-programs test-focus test-focus-installed lint-protocol install-focus manual deb test-package test-reproducible test-report test test-attacks test-kills fuzz-bus fuzz-files fuzz-near test-walks soak soak-processes test-fleet test-mutations test-confined test-sanitized test-vm test-installed lint lint-format lint-sizes lint-docs lint-foundation lint-dbus lint-units lint-policy lint-manual demo \
     bench order profile install install-docs install-interfaces install-units install-manual install-completions install-sensor-proxy install-system-broker clean fuzz
 
 help:
@@ -102,6 +102,7 @@ help:
 	@echo 'make soak     play lives of the whole, LIVES=$(LIVES) from seed FIRST=$(FIRST); goes on behind what was played'
 	@echo 'make soak-processes  have all that may go wrong happen to real processes, for SOAK_SECONDS=$(SOAK_SECONDS)'
 	@echo 'make test-mutations  break the core in more than twenty ways, and see that the simulator finds each'
+	@echo 'make test-sanitized  run the tests in which anybody says anything to the daemons with the address sanitizer in both; FILTER= runs others'
 	@echo 'make test-confined  run the tests of the daemons with what their units allow of the kernel'
 	@echo 'make test-focus  run $(FOCUS) with X, sway, phoc, KWin and GNOME Shell; as root'
 	@echo 'make test-focus-installed  the same with the packages of make deb installed'
@@ -278,6 +279,21 @@ test-confined: deps
 	$(SWIFT) build --build-tests
 	python3 Tests/Scripts/confined.py .build/debug .build/confined
 	JOSTLE_TEST_PROGRAMS=$(CURDIR)/.build/confined $(SWIFT) test --skip-build --disable-xctest --filter '$(FILTER)'
+
+# Both daemons with the address sanitizer, which looks at each access to memory and ends them at a wrong one, while anybody says anything
+# to them. What they hold is then no measure of anything.
+SANITIZED = .build/sanitized
+
+test-sanitized: FILTER = EndToEnd.(Strangers|BadInput|Forgeries|Losses|Flow|Identities|DurableApps|Clips|Tasks|Soaks)
+test-sanitized: build-all
+	for daemon in $(DAEMONS); do \
+	    $(SWIFT) build -c release --sanitize address --scratch-path $(SANITIZED) --product $$daemon || exit 1; \
+	done
+	rm -rf $(SANITIZED)/programs
+	mkdir -p $(SANITIZED)/programs
+	find $(CURDIR)/$(TESTED)/release/ -maxdepth 1 -type f -exec ln -s -t $(SANITIZED)/programs {} +
+	for daemon in $(DAEMONS); do ln -sfn $(CURDIR)/$(SANITIZED)/release/$$daemon $(SANITIZED)/programs/$$daemon || exit 1; done
+	JOSTLE_TEST_PROGRAMS=$(CURDIR)/$(SANITIZED)/programs ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 $(TEST) --filter '$(FILTER)'
 
 # Attacks the daemons on both buses, each way for so long; the suite does it for two seconds.
 ATTACK_SECONDS ?= 10
