@@ -94,8 +94,23 @@ struct Terminal {
 final class Output {
     private var failure: SystemError?
     private let isTerminal = isatty(STDOUT_FILENO) == 1
+    /// The terminal opened for ourselves, so that no call waits in it: at Ctrl-C the kernel throws away what a terminal has not
+    /// read, and wakes nobody who waits in a call for room.
+    private var unwaited: OwnedDescriptor?
     /// What stands in the line where the output may go on.
     weak var progress: Progress?
+
+    init() {
+        var unwaited: OwnedDescriptor?
+        do throws(SystemError) {
+            if self.isTerminal {
+                unwaited = try OwnedDescriptor(opening: "/proc/self/fd/1", O_WRONLY | O_NONBLOCK)
+            }
+        } catch {
+            // Then it is as before.
+        }
+        self.unwaited = consume unwaited
+    }
 
     /// - Returns: false when this or anything before it could not be written: all that follows is in vain.
     func write(_ text: String) -> Bool {
@@ -103,7 +118,8 @@ final class Output {
         self.progress?.hide()
         do throws(SystemError) {
             // A terminal that stands still goes on at Ctrl-C, and is to be given back as it was.
-            try writeAll(text, to: STDOUT_FILENO, unless: { !self.isTerminal && isToldToEnd() })
+            let descriptor = self.unwaited?.raw ?? STDOUT_FILENO
+            try writeAll(text, to: descriptor, unless: { !self.isTerminal && isToldToEnd() })
             return true
         } catch {
             self.failure = error
