@@ -37,8 +37,8 @@ package struct AppNamer: Sendable {
         }
     }
 
-    /// Names of windows that a Flatpak may have. It brings app files for as many ids as it likes; all begin with its own, which has three
-    /// parts at least, and each window is compared with all.
+    /// Names of windows that a Flatpak may have. It brings app files for as many ids as it likes, and each window is
+    /// compared with all.
     static let mostOfFlatpak = 64
 
     /// Goes by these desktop files from now on.
@@ -53,7 +53,7 @@ package struct AppNamer: Sendable {
         var ofFlatpaks: [String: Int] = [:]
         for app in apps {
             if app.isOfFlatpak {
-                let flatpak = app.id.name.split(separator: ".").prefix(3).joined(separator: ".")
+                let flatpak = DesktopPlaces.flatpak(ofName: app.id.name)
                 let windows = app.windows.prefix(Self.mostOfFlatpak - ofFlatpaks[flatpak, default: 0])
                 ofFlatpaks[flatpak, default: 0] += windows.count
                 self.flatpaksAliases.add(windows, of: app.id)

@@ -36,9 +36,7 @@ package struct DesktopFiles: Sendable {
     ///   - read: Reads what stands in it, if there is room for it; `nil`: it cannot be read.
     package mutating func add(_ path: String, ofFlatpak isOfFlatpak: Bool, read: () -> [UInt8]?) {
         guard let id = Self.id(ofPath: path), self.readings[id] == nil else { return }
-        // An app's id has three parts at least, and all that it brings begins with it.
-        let parts = id.split(separator: ".", maxSplits: 3, omittingEmptySubsequences: false).prefix(3)
-        let flatpak = parts.joined(separator: ".")
+        let flatpak = DesktopPlaces.flatpak(ofName: id)
         let taken = self.flatpaks[flatpak] ?? (0, 0)
         let hasRoom =
             !isOfFlatpak || taken.files < Self.mostOfFlatpak.files && taken.bytes < Self.mostOfFlatpak.bytes

@@ -23,6 +23,11 @@ package enum DesktopPlaces {
         return folders
     }
 
+    /// Of which Flatpak a name is that one brought: an app's id has three parts at least, and all that it brings begins with it.
+    static func flatpak(ofName name: String) -> String {
+        name.split(separator: ".", maxSplits: 3, omittingEmptySubsequences: false).prefix(3).joined(separator: ".")
+    }
+
     /// Folders of `XDG_DATA_DIRS` that are looked at.
     private static let most = 64
 
