@@ -36,19 +36,9 @@ package final class Turns {
 
     /// Begins a job, and runs `done` after its last step.
     package func add(_ step: @escaping Step, then done: @escaping () -> Void) {
-        self.add({ step() ? 0 : nil }, then: done)
-    }
-
-    /// Begins a job whose steps may ask for a pause, and runs `done` after the last.
-    ///
-    /// - Parameter step: Does a little, and says after how many µs it can go on; `nil`: that was all.
-    package func add(_ step: @escaping () -> Int64?, then done: @escaping () -> Void) {
-        self.add { [unowned self] in
-            switch step() {
-            case 0: return true
-            case let pause?: self.loop.once(after: pause) { [unowned self] in self.add(step, then: done) }
-            case nil: done()
-            }
+        self.add {
+            if step() { return true }
+            done()
             return false
         }
     }

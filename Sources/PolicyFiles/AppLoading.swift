@@ -38,6 +38,9 @@ package final class AppLoading {
         self.stage = .listing(self.listing)
     }
 
+    /// Goes on to the end, for a thread that may wait.
+    package func run() { PolicyLoading.run(self.step) }
+
     /// Goes on for a moment.
     package func step() -> PolicyLoading.Progress {
         // Taken out, so that nothing is copied that is at work.

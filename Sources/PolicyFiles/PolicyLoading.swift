@@ -1,4 +1,5 @@
 import Arbitration
+import Glibc
 
 /// Reads policy files, a little at a time, until they hold still, and makes a policy of them.
 ///
@@ -11,15 +12,6 @@ package final class PolicyLoading {
         /// Nothing can be done for so long, in µs.
         case wait(Int64)
         case done
-
-        /// After how many µs the next step can be done; `nil` when there is none.
-        package var pause: Int64? {
-            switch self {
-            case .more: 0
-            case .wait(let pause): pause
-            case .done: nil
-            }
-        }
     }
 
     private enum Stage {
@@ -66,6 +58,19 @@ package final class PolicyLoading {
         self.files = single
         self.stage = .done
         self.begin(0)
+    }
+
+    /// Goes on to the end, for a thread that may wait.
+    package func run() { Self.run(self.step) }
+
+    static func run(_ step: () -> Progress) {
+        while true {
+            switch step() {
+            case .more: continue
+            case .wait(let pause): usleep(useconds_t(pause))
+            case .done: return
+            }
+        }
     }
 
     /// Goes on for a moment.

@@ -15,11 +15,8 @@ package struct PolicyReading: Sendable {
     /// The sections as all files together make them, in the order of files and lines.
     var sections: [MergedSection]
 
-    /// Throws a few of the sections away; false when none are left. To be rid of all at once takes a while.
-    package mutating func discard() -> Bool {
-        self.sections.removeLast(min(128, self.sections.count))
-        return !self.sections.isEmpty
-    }
+    /// Throws the sections away, of which there may be very many: that takes a while.
+    package mutating func discardSections() { self.sections = [] }
 
     package var errors: [Finding] { self.findings.filter { $0.severity == .error } }
 

@@ -15,17 +15,35 @@ final class AppFileLink {
     /// App files have been read.
     private var hasFiles = false
     private var round = AppFileRound()
+    /// How many times all files began to be read.
+    private var rounds = 0
+    /// The apps of which it was not known, when all files were read last, what their files say.
+    private var unclear: Set<AppID> = []
     private var refusals = AppFileRefusals()
+    /// Reads the files of apps that come.
+    private let errands: Errands
+    /// Its file system did not answer in time, and has not since.
+    private var isOverdue = false
+
+    /// What is known of the file of an app: what it says, and what is wrong with it.
+    typealias Told = (file: AppFile?, findings: [Finding])
+
+    /// How long an app that comes waits for its file, in µs: as long as for the disk.
+    private static let patience = RegistrationLink.diskPatience
+    /// So many may wait for a file system that does not answer. The files of others are read with all.
+    private static let most = 1_024
 
     init(_ service: BrokerService, from source: AppSource) {
         self.service = service
         self.source = source
+        self.errands = Errands(on: service.loop)
     }
 
-    /// Begins to read all files, in steps.
-    func load() -> AppLoading {
+    /// All files are to be read, from here.
+    func beginRound() -> AppSource {
         self.round.begin()
-        return self.source.loadAll()
+        self.rounds += 1
+        return self.source
     }
 
     /// Has the apps exist whose files were read, and those that are durable, and no others but those that came meanwhile.
@@ -34,6 +52,7 @@ final class AppFileLink {
     func take(_ reading: AppSource.Reading) -> () -> Bool {
         self.hasFiles = true
         self.service.log.report(reading.findings)
+        self.unclear = Set(reading.broken + reading.restless)
         self.refusals.begin()
         // The last first: taken from the end, each is gone when it is done with.
         var files = Array(reading.files.reversed())
@@ -77,13 +96,6 @@ final class AppFileLink {
     /// So many apps are looked at in a step, whether they are to go.
     private static let lookedAtOnce: UInt32 = 32
 
-    /// Has a durable app exist as it was when it registered, if its file has an error in it by now.
-    private func installDurable(_ app: DurableApp) -> Bool {
-        guard !self.source.read(app.id).findings.isEmpty else { return false }
-        self.install(AppFile(app))
-        return true
-    }
-
     /// Has apps exist with what they registered for good, once that is known: one at a time, as there may be very many.
     func install(_ apps: [DurableApp], then done: @escaping () -> Void) {
         // They all are taken in with the files.
@@ -99,8 +111,9 @@ final class AppFileLink {
             guard self.service.links.durable[app.id] == app else { return true }
             if let file = self.service.links.clients[app.id]?.file {
                 self.install(file)
-            } else {
-                _ = self.installDurable(app)
+            } else if self.unclear.contains(app.id) {
+                // As it was when it registered.
+                self.install(AppFile(app))
             }
             return true
         }
@@ -162,17 +175,61 @@ final class AppFileLink {
         known.detectorsChanged()
     }
 
+    // MARK: Apps that come
+
+    /// Reads the file of an app that comes, and tells what is known of it then. Of a file system that takes longer nothing
+    /// is, and what the file says counts when it has been read.
+    func look(at app: AppID, _ then: @escaping (Told?) -> Void) {
+        guard !app.isAnonymous else { return then((nil, [])) }
+        guard self.errands.count < Self.most else { return then(nil) }
+        var waiting: ((Told?) -> Void)? = then
+        self.read(app) { [unowned self] in
+            if !self.isOverdue {
+                self.isOverdue = true
+                self.service.log.warning(
+                    "the app file of \(app) is not read: its file system has not answered for "
+                        + "\(Self.patience / 1_000_000) s; until it does, apps are as they were")
+            }
+            waiting.take()?(nil)
+        } then: { [unowned self] told in
+            self.isOverdue = false
+            if let then = waiting.take() { then(told) } else { self.apply(told, to: app) }
+        }
+    }
+
+    private func read(_ app: AppID, overdue: @escaping () -> Void, then: @escaping (Told) -> Void) {
+        let (source, rounds) = (self.source, self.rounds)
+        self.errands.run({ source.read(app) }, patience: Self.patience, overdue: overdue) { [unowned self] told in
+            // What all files said since then may be newer.
+            if self.rounds == rounds { then(told) } else { self.read(app, overdue: overdue, then: then) }
+        }
+    }
+
     /// What is known of an app when it comes: how well it is proven, and what its app file asks for.
-    func entrance(of client: Client) -> AppEntrance {
+    ///
+    /// - Parameter told: What its file says; `nil`: nobody knows yet.
+    func entrance(of client: Client, _ told: Told?) -> AppEntrance {
         guard !client.app.isAnonymous else { return AppEntrance(proof: client.proof, declared: .none) }
-        let (file, findings) = self.source.read(client.app)
-        self.service.log.report(findings)
-        client.file = file ?? (findings.isEmpty ? nil : self.service.links.durable[client.app].map { AppFile($0) })
-        // Of a file with an error in it, or that does not hold still, a reading under way may know more.
-        if client.file != nil || findings.isEmpty { self.round.readAlone(client.app) }
-        if let file = client.file { self.install(file) } else { self.uninstall(client.app) }
+        if let told {
+            client.file = self.apply(told, to: client.app)
+        } else {
+            client.file = self.service.links.clients[client.app]?.file ?? self.durableFile(of: client.app)
+        }
         return AppEntrance(
             proof: client.proof, declared: client.file?.modes ?? .none, hasPlayer: client.file?.hasPlayer ?? false)
+    }
+
+    /// What an app said when it registered for good, which counts while its file says nothing.
+    private func durableFile(of app: AppID) -> AppFile? { self.service.links.durable[app].map { AppFile($0) } }
+
+    /// Has an app exist as its own file says, which was read alone; returns what counts of it.
+    @discardableResult private func apply(_ told: Told, to app: AppID) -> AppFile? {
+        self.service.log.report(told.findings)
+        let file = told.file ?? (told.findings.isEmpty ? nil : self.durableFile(of: app))
+        // Of a file with an error in it, or that does not hold still, a reading under way may know more.
+        if file != nil || told.findings.isEmpty { self.round.readAlone(app) }
+        if let file { self.install(file) } else { self.uninstall(app) }
+        return file
     }
 }
 

@@ -11,7 +11,7 @@ import Scenarios
 /// Reads policy files and puts them in force.
 final class PolicyLink {
     private unowned let service: BrokerService
-    private let source: PolicySource
+    let source: PolicySource
     private lazy var reloading = Reloading(for: self, self.service)
     /// The policy files in force; none: the built-in policy is.
     private(set) var files: [String]
@@ -56,9 +56,6 @@ final class PolicyLink {
 
     /// Reads the policy files and the app files anew because a signal said so. What is wrong with them stands in the log.
     func reload() { self.reloading.want() }
-
-    /// Begins to read what the files say now, in steps.
-    func load() -> PolicyLoading { self.source.load() }
 
     /// Why what the policy files say now is not put in force; with an error in them, the old policy stays.
     func refusal(of reading: PolicyReading) -> BusError {

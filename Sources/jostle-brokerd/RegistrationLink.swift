@@ -15,7 +15,7 @@ final class RegistrationLink {
     private var parked: [(client: Client, user: UInt32)]?
 
     /// How long registrations wait for the disk, in µs.
-    private static let diskPatience: Int64 = 1_000_000
+    static let diskPatience: Int64 = 1_000_000
 
     /// - Parameter waits: there is a disk that may know of apps.
     init(_ service: BrokerService, _ clients: ClientLink, waits: Bool) {
@@ -96,12 +96,19 @@ final class RegistrationLink {
             self.parked?.append((client, user))
             return
         }
+        self.service.links.appFiles.look(at: client.app) { [weak self, weak client] told in
+            guard let self, let client, self.clients.has(client), client.object == nil else { return }
+            self.admit(client, of: user, told)
+        }
+    }
+
+    private func admit(_ client: Client, of user: UInt32, _ told: AppFileLink.Told?) {
         // Whoever had the name before us has lost it; the bus's word on that may still be under way.
         if let other = self.clients[client.app], other.isConnected { self.clients.leave(other) }
         if let mismatch = self.service.links.durable.mismatch(of: client) {
             return self.clients.turnAway(client, mismatch)
         }
-        let entrance = self.service.links.appFiles.entrance(of: client)
+        let entrance = self.service.links.appFiles.entrance(of: client, told)
         if client.isDurable, let obstacle = self.service.links.durable.obstacle(to: client) {
             return self.clients.leave(client, obstacle)
         }

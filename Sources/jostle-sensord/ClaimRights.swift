@@ -38,15 +38,37 @@ final class ClaimRights {
     private(set) var streams: UserShares
 
     /// What policy says of rates.
-    private struct Rates {
+    private struct Rates: Sendable {
         var forAll = SensorLimits.rateForAll
         /// Who may read faster than all: the fastest first.
         var faster: [(app: AppID, rate: Double)] = []
+        /// What the files were that say so.
+        let state: PolicyFilesState
+        /// Why the files say nothing; `nil`: they do.
+        let refusal: Finding?
+
+        /// Reads them; the rest of what the files say is of no use here.
+        init(_ source: PolicySource) {
+            let loading = source.load()
+            loading.run()
+            let reading = loading.finish().reading
+            self.state = loading.state
+            self.refusal = reading.errors.first
+            guard let policy = reading.inForce else { return }
+            let forAll = policy.everyApp.sensing.fastestRate
+            let faster = policy.apps.filter { $0.value.sensing.fastestRate > forAll }
+            self.forAll = forAll
+            self.faster = faster.map { ($0.key, $0.value.sensing.fastestRate) }.sorted { ($1.1, $0.0) < ($0.1, $1.0) }
+        }
     }
-    /// As it was read last.
-    private var lastRead: (rates: Rates, state: PolicyFilesState)?
-    /// Who waits for what is being read.
-    private var readers: [(Rates) -> Void] = []
+    /// As they were read last.
+    private var rates: Rates?
+    private let errands: Errands
+    /// Who waits for what is being read: no longer than this, in µs.
+    private var readers: [(Rates?) -> Void] = []
+    private static let patience: Int64 = 2_000_000
+    /// What is being read has not been for that long.
+    private var isOverdue = false
 
     private enum Question {
         case claim(rate: Double, orSlower: Bool, (Result<Caller, BusError>) -> Void)
@@ -67,6 +89,7 @@ final class ClaimRights {
         self.policy = policy
         self.holders = ClaimHolders(on: bus, names, polkit, log: log)
         self.log = log
+        self.errands = Errands(on: bus.loop)
         // Each is a descriptor, and others need some.
         let streams = min(SensorLimits.allStreams, descriptorLimit() / 2)
         self.streams = UserShares(limit: streams, reserve: streams / 16)
@@ -163,6 +186,12 @@ final class ClaimRights {
     ) {
         if caller.user == nil || self.isForAll(rate) { return then(.success(caller)) }
         self.read { [weak self] rates in
+            guard let rates else {
+                guard orSlower else { return then(.failure(Self.unread)) }
+                var caller = caller
+                caller.fastest = SensorLimits.rateForAll
+                return then(.success(caller))
+            }
             self?.findApp(of: caller, among: rates.faster) { found in
                 let own: Double?
                 switch found {
@@ -213,34 +242,44 @@ final class ClaimRights {
         }
     }
 
-    /// Hands over what policy says now; what must be read for that is read in turns, once for all who ask meanwhile.
-    private func read(_ then: @escaping (Rates) -> Void) {
-        if let lastRead, lastRead.state.isUnchanged { return then(lastRead.rates) }
+    /// Hands over what policy says now; what must be read for that is read on a thread, once for all who ask meanwhile. Nothing is
+    /// handed over where a file system does not answer.
+    private func read(_ then: @escaping (Rates?) -> Void) {
+        guard !self.isOverdue else { return then(nil) }
         self.readers.append(then)
         guard self.readers.count == 1 else { return }
-        let loading = self.policy.load()
-        self.bus.loop.turns.add({ loading.step().pause }) { [weak self] in self?.finish(loading) }
+        let (source, known) = (self.policy, self.rates)
+        self.errands.run(
+            { () -> (rates: Rates, isNew: Bool) in
+                if let known, known.state.isUnchanged { return (known, false) }
+                return (Rates(source), true)
+            }, patience: Self.patience,
+            overdue: { [weak self] in
+                guard let self else { return }
+                self.log.warning(Self.problem)
+                self.isOverdue = true
+                self.answerReaders(nil)
+            }
+        ) { [weak self] read in
+            guard let self else { return }
+            if read.isNew, let refusal = read.rates.refusal {
+                self.log.warning("policy is refused: \(refusal)", as: .policyRefused, about: [.reason: "\(refusal)"])
+            }
+            self.isOverdue = false
+            self.rates = read.rates
+            self.answerReaders(read.rates)
+        }
     }
 
-    /// Takes the rates from what was read. The rest is of no use here, and there may be very much of it.
-    private func finish(_ loading: PolicyLoading) {
-        var (reading, _) = loading.finish()
-        if let error = reading.errors.first {
-            self.log.warning("policy is refused: \(error)", as: .policyRefused, about: [.reason: "\(error)"])
-        }
-        var rates = Rates()
-        if let policy = reading.inForce {
-            rates.forAll = policy.everyApp.sensing.fastestRate
-            let faster = policy.apps.filter { $0.value.sensing.fastestRate > rates.forAll }
-            rates.faster = faster.map { ($0.key, $0.value.sensing.fastestRate) }.sorted { ($1.1, $0.0) < ($0.1, $1.0) }
-        }
-        (reading.policy, reading.standing) = (nil, nil)
-        self.bus.loop.turns.add { reading.discard() }
-        self.lastRead = (rates, loading.state)
+    private func answerReaders(_ rates: Rates?) {
         let readers = self.readers
         self.readers = []
         for then in readers { then(rates) }
     }
+
+    private static let problem =
+        "policy cannot be read for now: the file system of its files has not answered for \(patience / 1_000_000) s"
+    private static var unread: BusError { .failed("claim: \(Self.problem)") }
 
     private static func refusal(of rate: Double, _ fastest: Double) -> BusError {
         .accessDenied(

@@ -2,7 +2,8 @@
  * A disk that fails on command; to be loaded into a program by LD_PRELOAD.
  *
  * What goes wrong is a byte in a file that is mapped and shared, so that a test can change it at any time. Only the calls
- * by which SQLite writes are looked at, and those that list or watch a directory; other reading goes well.
+ * by which SQLite writes are looked at, those that list or watch a directory, and those that open files of policy and of
+ * apps; other reading goes well.
  *
  * Besides, it can keep beside the files what would be left of them without power: of each what was in it when it was synced last.
  */
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,20 @@ static int strike(int at_sync) {
     case DISK_FAULT_SYNC: return at_sync ? EIO : 0;
     default: return 0;
     }
+}
+
+int open(const char *path, int flags, ...) {
+    mode_t mode = 0;
+    if (flags & (O_CREAT | O_TMPFILE)) {
+        va_list arguments;
+        va_start(arguments, flags);
+        mode = va_arg(arguments, mode_t);
+        va_end(arguments);
+    }
+    const char *ending = strrchr(path, '.');
+    if (ending != NULL && strcmp(ending, ".conf") == 0)
+        while (*fault == DISK_FAULT_HANG) poll(NULL, 0, 5);
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 typedef struct dirent *lister(DIR *);

@@ -19,6 +19,7 @@ extension EndToEnd {
             case stall = "4"
             case secondCommit = "7"
             case read = "8"
+            case hang = "a"
         }
 
         /// A stage whose broker has a disk that fails on command.
@@ -37,11 +38,12 @@ extension EndToEnd {
 
             func start() throws {
                 let apps = self.apps.isEmpty ? [] : ["--apps", try self.stage.directory("apps", self.apps)]
-                try self.stage.startBroker(
-                    options: apps,
-                    environment: [
-                        "LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": self.control,
-                    ])
+                try self.stage.startBroker(options: apps, environment: self.environment)
+            }
+
+            /// Has a program have this disk.
+            var environment: [String: String] {
+                ["LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": self.control]
             }
 
             /// In place, because it is mapped.
@@ -235,6 +237,75 @@ extension EndToEnd {
             #expect(try #require(number("epoch", of: try app.nextEvent())) > epoch)
             try disk.set(.none)
             try self.recovers(stage)
+        }
+
+        // MARK: Files that are never read
+
+        /// Apps come as they were, and hear their events, while the file system of their files does not answer. What the files
+        /// say counts when it does.
+        @Test func aFileSystemThatDoesNotAnswerHoldsUpNobody() throws {
+            let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Was there\n"])
+            let stage = disk.stage
+            let broker = try #require(stage.broker)
+            let first = try stage.watch(Self.busy, "--app", "org.example.First")
+            _ = try stage.directory("apps", [Self.app: "[App]\nUsage=Is there\n"])
+            try disk.set(.hang)
+            let second = try stage.watch(Self.busy, "--app", Self.app)
+            _ = try second.nextEvent()
+            try self.eventsGoOn(first, 5)
+            let said = try broker.waitForLine(on: .errors) { $0.contains("its file system has not answered") }
+            #expect(said.contains("the app file of \(Self.app) is not read"))
+            func usage() throws -> String { try stage.property("Usage", at: Stage.Object.app(Self.app)) }
+            #expect(try usage() == "s \"Was there\"")
+            // Whoever comes next waits no longer than that, and it is not said again.
+            let third = try stage.watch(Self.busy, "--app", "org.example.Third")
+            _ = try third.nextEvent()
+            try disk.set(.none)
+            try stage.until("what the file says counts") { try usage() == "s \"Is there\"" }
+            #expect(try broker.terminate() == .exited(0))
+            #expect(broker.errors.split(separator: "\n").filter { $0.contains("has not answered") }.count == 1)
+        }
+
+        /// The policy in force stays in force, and whoever wants another one is told why it is not.
+        @Test func aReloadThatReadsNothingIsSaid() throws {
+            let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Was there\n"])
+            let stage = disk.stage
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            let before = try stage.count("PolicyGeneration", at: Stage.Object.broker)
+            try disk.set(.hang)
+            let reload = "r call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Reload a{sv} [{}]"
+            let problem = "files are not read: their file system has not answered for 10 s"
+            let answers = try stage.script(reload, reload)
+            #expect(answers.count == 2 && answers.allSatisfy { $0.contains(problem) }, "\(answers)")
+            try self.eventsGoOn(app, 5)
+            try disk.set(.none)
+            #expect(try stage.script(reload) == ["r ok []"])
+            #expect(try stage.count("PolicyGeneration", at: Stage.Object.broker) > before)
+        }
+
+        /// A reader that cannot read policy grants nothing that only policy can, and reads on for all others.
+        @Test func aClaimDoesNotWaitForAFileSystem() throws {
+            let disk = try FailingDisk()
+            let stage = disk.stage
+            try stage.kill(stage.reader)
+            try stage.startReader(
+                Stage.rest, policy: "[App org.example.Fast]\nFastestRate=300Hz\n", environment: disk.environment)
+            func claim(_ rate: Int, _ more: String = "") -> String {
+                "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv} "
+                    + "[{'rate':V('d',\(rate).0)\(more)}]"
+            }
+            try disk.set(.hang)
+            let lines = try stage.script(
+                "p own org.example.Fast", "p begin \(claim(300))", "q \(claim(100))",
+                "r \(claim(300, ",'or-slower':V('b',True)"))")
+            let fast = try #require(lines.first { $0.hasPrefix("p error") }, "\(lines)")
+            #expect(fast.contains("policy cannot be read for now"), "\(fast)")
+            #expect(lines.contains { $0.hasPrefix("q ok") }, "\(lines)")
+            #expect(lines.contains { $0.hasPrefix("r ok") && $0.contains("\"allowed\": 200.0") }, "\(lines)")
+            try disk.set(.none)
+            try stage.until("policy counts") {
+                try stage.script("p own org.example.Fast", "p \(claim(300))").last?.hasPrefix("p ok") == true
+            }
         }
 
         /// Whoever asks what only the disk knows takes a share of the places for that.

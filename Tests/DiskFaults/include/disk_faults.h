@@ -1,4 +1,4 @@
-/* Names the file whose first byte says what goes wrong: a DISK_FAULT_* as a digit. */
+/* Names the file whose first byte says what goes wrong: a DISK_FAULT_* as a character. */
 #define DISK_FAULTS_VARIABLE "DISK_FAULTS"
 
 /* Nothing. */
@@ -22,6 +22,9 @@
 
 /* What stands behind the first two pages of a file NAME.db cannot be read: EIO. */
 #define DISK_FAULT_READ '8'
+
+/* Whatever is named *.conf is not opened as long as this stands there, as where the file system is a server that is gone. */
+#define DISK_FAULT_HANG 'a'
 
 /* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
 #define DISK_KEPT_VARIABLE "DISK_KEPT"
