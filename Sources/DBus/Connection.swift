@@ -26,6 +26,12 @@ package final class Connection {
         case ready
     }
 
+    /// What keeps us from a bus that was there before.
+    package enum Obstacle: Sendable {
+        case name
+        case stranger
+    }
+
     package let loop: EventLoop
     package let address: BusAddress
     package var state: State { self.admission.state }
@@ -38,8 +44,9 @@ package final class Connection {
     package var onLost: () -> Void = {}
     /// The bus greeted us but will not give us a name. There is no retry: somebody else does our work.
     package var onRefused: (BusError) -> Void = { _ in }
-    /// A bus that came back will not give us a name that we had. We try again, as we do for the bus itself.
-    package var onHeldUp: (BusError) -> Void = { _ in }
+    /// A bus that came back will not give us a name that we had, or another user than before listens in its place. We try again, as
+    /// we do for the bus itself.
+    package var onHeldUp: (Obstacle, BusError) -> Void = { _, _ in }
     /// Errors that answer no call: the bus could not deliver a signal or reply of ours.
     package var undeliverable: UInt64 { self.pending.undeliverable }
     /// Replies that were not believed: they came from somebody who was not asked.
@@ -113,7 +120,9 @@ package final class Connection {
             // SAFETY: nobody else knows of it. A private connection is closed before its last reference goes.
             unsafe dbus_connection_close(raw)
             unsafe dbus_connection_unref(raw)
-            throw .failed("another user listens at \(address) than before")
+            let error = BusError.failed("another user listens at \(address) than before")
+            self.onHeldUp(.stranger, error)
+            throw error
         }
         unsafe self.raw = raw
         self.admission.begin(with: user)
@@ -226,7 +235,7 @@ package final class Connection {
                 }
                 if self.admission.hasServed, self.retries.isWanted {
                     self.lose()
-                    return self.onHeldUp(error)
+                    return self.onHeldUp(.name, error)
                 }
                 self.close()
                 self.onRefused(error)

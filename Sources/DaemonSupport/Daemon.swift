@@ -19,8 +19,8 @@ package final class Daemon {
     private let services: ServiceManager
     private let exitsWithBus: Bool
     private var exitCode = ExitCode.done
-    /// It was said that somebody has our name.
-    private var isHeldUp = false
+    /// What was said last to keep us from the bus.
+    private var obstacle: Connection.Obstacle?
     /// The bus was ready once.
     private var isStarted = false
 
@@ -68,7 +68,7 @@ package final class Daemon {
         leaving: () -> Void = {}
     ) throws -> ExitCode {
         self.bus.onReady = { [unowned self] in
-            self.isHeldUp = false
+            self.obstacle = nil
             ready()
             self.services.ready()
             self.log.info("serving the \(self.bus.address.description)")
@@ -90,13 +90,13 @@ package final class Daemon {
             self.exitCode = .no
             self.loop.stop()
         }
-        self.bus.onHeldUp = { [unowned self] error in
-            if !self.isHeldUp {
-                self.log.warning(
-                    "\(error.message); waiting for it", as: .alreadyRunning,
-                    about: [.bus: self.bus.address.description, .reason: error.message])
-            }
-            self.isHeldUp = true
+        self.bus.onHeldUp = { [unowned self] obstacle, error in
+            defer { self.obstacle = obstacle }
+            guard self.obstacle != obstacle else { return }
+            self.log.warning(
+                "\(error.message); waiting \(obstacle == .name ? "for it" : "for the bus that was there")",
+                as: obstacle == .name ? .alreadyRunning : nil,
+                about: [.bus: self.bus.address.description, .reason: error.message])
         }
         try self.loop.onSignals(Startup.signals) { [unowned self] signal in
             if signal == Startup.reloadSignal { reload() } else { self.loop.stop() }

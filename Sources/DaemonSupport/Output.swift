@@ -10,15 +10,9 @@ package func writeAll(_ text: String, to descriptor: Int32) throws(SystemError) 
     let bytes = Array(text.utf8)
     var written = 0
     while written < bytes.count {
-        do {
-            written += try systemCall("write") {
-                // SAFETY: the range from `written` on lies inside the buffer.
-                unsafe bytes.withUnsafeBytes {
-                    unsafe write(descriptor, $0.baseAddress?.advanced(by: written), $0.count - written)
-                }
-            }
-        } catch {
-            guard error.code == EAGAIN else { throw error }
+        if let count = try writeSome(of: bytes, from: written, atMost: bytes.count, to: descriptor) {
+            written += count
+        } else {
             try waitUntilWritable(descriptor, milliseconds: -1)
         }
     }
@@ -37,17 +31,24 @@ package func writeAll(_ text: String, to descriptor: Int32, unless isVain: () ->
             if isVain() { throw SystemError(code: EPIPE, function: "write") }
         }
         // So much a pipe takes at once that takes something: the call does not wait in it.
-        let count = min(bytes.count - written, 4_096)
-        do {
-            written += try systemCall("write") {
-                // SAFETY: the range from `written` on lies inside the buffer, and is at least as long.
-                unsafe bytes.withUnsafeBytes {
-                    unsafe write(descriptor, $0.baseAddress?.advanced(by: written), count)
-                }
+        written += try writeSome(of: bytes, from: written, atMost: 4_096, to: descriptor) ?? 0
+    }
+}
+
+/// Writes as many bytes as a descriptor takes now; `nil` when it takes none and does not wait.
+private func writeSome(
+    of bytes: [UInt8], from start: Int, atMost most: Int, to descriptor: Int32
+) throws(SystemError) -> Int? {
+    do {
+        return try systemCall("write") {
+            // SAFETY: the range lies inside the buffer.
+            unsafe bytes.withUnsafeBytes {
+                unsafe write(descriptor, $0.baseAddress?.advanced(by: start), min($0.count - start, most))
             }
-        } catch {
-            guard error.code == EAGAIN else { throw error }
         }
+    } catch {
+        guard error.code == EAGAIN else { throw error }
+        return nil
     }
 }
 
