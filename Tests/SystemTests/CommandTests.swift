@@ -732,7 +732,9 @@ extension Surroundings {
                 "echo begun; while kill -0 $PPID 2>/dev/null; do sleep 0.05; done")
             let line = try app.waitForLine(on: .errors) { $0.contains(" is skipped: ") }
             #expect(line.hasSuffix("is skipped: 16 commands are still at work"), "\(line)")
-            try stage.until("all have begun") { app.output.split(separator: "\n").count == 16 }
+            // Each says so once it runs, which may be after the line above.
+            for _ in 0..<16 { _ = try app.waitForLine { $0 == "begun" } }
+            #expect(app.output.split(separator: "\n").count == 16)
             // None of them has ended, so none ended badly.
             #expect(try app.terminate() == .exited(0))
         }
@@ -783,14 +785,11 @@ extension Surroundings {
 
         /// What was recorded plays again: the same shake reaches the same detector.
         @Test func aRecordingReplays() throws {
-            let stage = try Stage()
+            // Time begins for such a sensor with the first who claims it: however late that is, the shake is recorded.
+            let stage = try Stage(source: "\(Stage.rest); rest 400ms; shake peak=3g for=1200ms; rest 24h")
             let file = "\(stage.bus.directory)/shake.csv"
             let recorder = try stage.start(
                 "record", file, "--rate", "100Hz", "--for", "2s", "--label", "shake, by hand")
-            try stage.until("the recording runs") {
-                try stage.count("Sent", at: Stage.Object.accelerometer) > 0
-            }
-            #expect(try stage.jostle("shake", "--peak", "3g").status == 0)
             #expect(try recorder.waitForEnd() == .exited(0))
             #expect(recorder.errors == "jostle: 200 samples of the accelerometer in \(file)\n")
             let head = try stage.run(["head", "-n", "7", file]).stdout
