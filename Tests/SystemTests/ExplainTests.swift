@@ -1,4 +1,5 @@
 import Glibc
+import Loop
 import TestSupport
 import Testing
 
@@ -184,7 +185,8 @@ extension Surroundings {
             try start()
             // The journal says besides when it was decided, and by which files.
             let besides = #/,"(made_us|policy_files|clocks|ended_after_us)":([0-9]+|\[[^\]]*\]|{[^}]*})/#
-            // It counts from when the verdict was written down, and not from the motion.
+            // It counts from when the verdict was made, and not from the motion: that is less by as long as that took.
+            let ahead = Clock.wallClock() - Clock.boottime.now()
             func ended(_ line: String) -> Int? {
                 line.firstMatch(of: #/"ended_after_us":([0-9]+)/#).flatMap { Int($0.1) }
             }
@@ -193,7 +195,12 @@ extension Surroundings {
                 #expect(now.replacing(besides, with: "") == then.replacing(besides, with: ""), "\(end): \(now)\(then)")
                 let (stored, live) = (ended(now), ended(then))
                 #expect((stored == nil) == (live == nil))
-                if let stored, let live { #expect(abs(stored - live) < 100_000) }
+                if let stored, let live {
+                    let made = try #require(number("made_us", of: now))
+                    let time = try #require(number("t_us", of: now))
+                    let took = made - Double(ahead) - time
+                    #expect(abs(Double(live - stored) - took) < 100_000, "\(end): \(took) us to \(now)\(then)")
+                }
             }
         }
 
