@@ -13,7 +13,8 @@ extension EndToEnd {
             let stage = try Stage(source: nil)
             let detector = "\(Stage.always),every=1ms,name=d"
             let stopped = try stage.watch(detector, "--app", "org.example.Stopped")
-            let other = try stage.reader(of: "norm(x, y, z) > 0.5g", every: 1_000, "org.example.Other")
+            // It hears so seldom that what may wait for it is of several seconds: a machine may let it stand still.
+            let other = try stage.reader(of: "norm(x, y, z) > 0.5g", every: 10_000, "org.example.Other")
             let object = Stage.Object.app("org.example.Stopped")
             try stopped.stop()
             try stage.startReader("synth:rate=1000Hz")
@@ -60,8 +61,9 @@ extension EndToEnd {
             #expect(try stage.count("Delivered", at: object) + missed == hits)
             #expect(try stage.count("Gaps", at: object) >= 1)
             #expect(try stage.count("QueuedBytes", at: object) == 0)
+            let due = try stage.count("Hits", at: Stage.Object.app("org.example.Other"))
             let figures = try stage.figures(of: other)
-            #expect((number("events", of: figures) ?? 0) >= Double(hits) - 10)
+            #expect(due > 50 && (number("events", of: figures) ?? 0) >= Double(due) - 10)
             #expect(field("lost", of: figures) == "0" && field("refused", of: figures) == "0")
         }
 
@@ -125,22 +127,38 @@ extension EndToEnd {
             #expect(standing == "resumed")
         }
 
-        @Test func aStoppedClaimant() throws {
-            // Nothing is read for the first seconds after the claim, so that every sample is sent after the stop.
+        private static let claim =
+            "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv}"
+
+        /// What was sent to a claimant, and what was left out.
+        private func row(of name: Substring, on stage: Stage) throws -> (sent: UInt64, dropped: UInt64) {
+            let words = try stage.property("Claimants", at: Stage.Object.accelerometer).split(separator: " ")
+            let index = try #require(words.firstIndex(of: "\"\(name)\""))
+            return (try #require(UInt64(words[index + 3])), try #require(UInt64(words[index + 4])))
+        }
+
+        /// Somebody who claims samples and is stopped. Nothing is read for so many seconds after the claim, so that
+        /// every sample is sent after the stop; `nil`: this machine took longer for it.
+        private func stopClaimant(
+            within seconds: Int
+        ) throws -> (stage: Stage, script: BackgroundProgram, name: Substring)? {
             let stage = try Stage(
-                source: "synth:rate=2000Hz; gap 2s; rest 24h", broker: false, readerPolicy: Stage.fast)
-            let claim = "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv}"
-            let stopped = try stage.startScript("p name", "p hear", "p \(claim) [{'rate':V('d',2000.0)}]")
-            let name = try stopped.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)
-            try stopped.waitUntilSaid("staying")
-            try stopped.stop()
-            let other = try stage.startScript("q hear", "q \(claim) [{'rate':V('d',100.0)}]")
-            func row() throws -> (sent: UInt64, dropped: UInt64) {
-                let words = try stage.property("Claimants", at: Stage.Object.accelerometer).split(separator: " ")
-                let index = try #require(words.firstIndex(of: "\"\(name)\""))
-                return (try #require(UInt64(words[index + 3])), try #require(UInt64(words[index + 4])))
+                source: "synth:rate=2000Hz; gap \(seconds)s; rest 24h", broker: false, readerPolicy: Stage.fast)
+            let script = try stage.startScript("p name", "p hear", "p \(Self.claim) [{'rate':V('d',2000.0)}]")
+            let name = try script.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)
+            try script.waitUntilSaid("staying")
+            try script.stop()
+            let (sent, dropped) = try self.row(of: name, on: stage)
+            return sent == 0 && dropped == 0 ? (stage, script, name) : nil
+        }
+
+        @Test func aStoppedClaimant() throws {
+            guard let (stage, stopped, name) = try self.stopClaimant(within: 2) ?? self.stopClaimant(within: 8) else {
+                Issue.record("the gap is over")
+                return
             }
-            try #require(try row() == (0, 0), "the gap is over")
+            let other = try stage.startScript("q hear", "q \(Self.claim) [{'rate':V('d',100.0)}]")
+            func row() throws -> (sent: UInt64, dropped: UInt64) { try self.row(of: name, on: stage) }
             try stage.until("samples are dropped") { try row().dropped > 100 }
 
             // One sample of three channels: at least 160 bytes of message.
