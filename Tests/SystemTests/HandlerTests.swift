@@ -14,7 +14,7 @@ extension Surroundings {
             [App *]
             Grants=audio
             Grace=1s
-            AssertionBudget=3s
+            AssertionBudget=1min
 
             """
         private static let jolt = Detector(
@@ -86,14 +86,19 @@ extension Surroundings {
                 } catch {
                     Issue.record(error)
                 }
-                if heard == 1_000 { client.stop() }
+                if heard == 1 || heard == 1_000 { client.stop() }
             }
             client.onGap = { _ in }
             try client.add([
                 Detector("often", when: "norm(x, y, z) > 0.5g", options: ["every": .text("5ms"), "rest": .text("0s")])
             ])
-            try client.run(for: .milliseconds(500))
-            #expect(0 < heard && heard < 1_000)
+            // When the sensor begins is up to the machine, and so is whether it tells anything within half a second.
+            try client.run()
+            try stage.until("a run has called a handler") {
+                try client.run(for: .milliseconds(500))
+                return heard > 1
+            }
+            #expect(heard < 1_000)
         }
 
         /// The recipe of docs/wake.md: at the warning begin what takes over.
@@ -112,7 +117,8 @@ extension Surroundings {
                 }
                 client.stop()
             }
-            let assertion = try client.beginAssertion("save", warning: .milliseconds(2_900))
+            // It is told of soon, and ends late: what takes over may take its time.
+            let assertion = try client.beginAssertion("save", warning: .milliseconds(59_900))
             #expect(try stage.jostle("state", Self.app, "background").status == 0)
             try client.run()
             #expect(sound != nil)
