@@ -32,7 +32,7 @@ extension Surroundings {
                 })
             try stage.startBroker()
             let broker = try #require(stage.broker)
-            try broker.signal(SIGSTOP)
+            try broker.stop()
             let silent = try self.remarks(stage, status: 1)
             #expect(
                 silent.contains { $0.contains("the broker (process \(broker.pid)") && $0.contains("does not answer") })
