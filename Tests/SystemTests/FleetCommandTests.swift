@@ -56,7 +56,8 @@ extension Surroundings {
                 text = Self.here(text, self.server, "kiosk-17")
                 text = text.replacing("/etc/jostle/fleet.pub", with: self.keys.open)
                 text = text.replacing("[Bridge]", with: "[Bridge]\nDevice=kiosk-17")
-                text += "ConfirmWithin=2s\n"
+                // A trial lasts half of it; the other half is for a broker and a server that answer late.
+                text += "ConfirmWithin=6s\n"
                 let (file, state) = ("\(self.stage.home)/bridge.conf", "\(self.stage.home)/bridge-state")
                 try FleetScene.write(text, to: file)
                 try self.stage.startBroker(options: ["--policy", policy, "--outside", "\(state)/desired"])
