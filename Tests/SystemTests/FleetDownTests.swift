@@ -10,7 +10,9 @@ import Testing
 extension Surroundings {
     /// What comes to a device from a real server: what is wanted of it, and what it is asked.
     @Suite(.serialized) struct FleetDown {
-        private static func allowing(_ more: String = "") -> String {
+        /// - Parameter confirm: Within what time a trial is confirmed. Half of it passes before it can be: so long
+        ///   there is for what is to happen in it.
+        private static func allowing(_ more: String = "", confirm: String = "4s") -> String {
             """
             Groups=north
             [Detector knock]
@@ -18,7 +20,7 @@ extension Surroundings {
             [Allow]
             Requests=explain why-not
             Desired=policy pause detectors
-            ConfirmWithin=4s
+            ConfirmWithin=\(confirm)
             \(more)
 
             """
@@ -127,7 +129,7 @@ extension Surroundings {
         }
 
         @Test func whatKillsTheBrokerIsTakenBack() throws {
-            let scene = try FleetScene(Self.allowing())
+            let scene = try FleetScene(Self.allowing(confirm: "16s"))
             try scene.startBridge()
             try scene.listener.want(Self.policy(1, Self.good), of: scene.topics.desired)
             try self.waitForReport(scene, .trial, 1)
@@ -161,7 +163,8 @@ extension Surroundings {
 
         @Test func withoutTheServerADeviceGoesBackByItself() throws {
             let scene = try FleetScene(
-                Self.allowing(), server: ["persistence true", "autosave_on_changes true", "autosave_interval 1"])
+                Self.allowing(confirm: "8s"),
+                server: ["persistence true", "autosave_on_changes true", "autosave_interval 1"])
             try scene.startBridge()
             try scene.listener.want(#"{"version":1,"pause":true}"#, of: scene.topics.desired)
             try self.waitForReport(scene, .trial, 1)
