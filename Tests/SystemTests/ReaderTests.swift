@@ -90,11 +90,15 @@ extension Senses {
             let script = try stage.startScript("p hear", "p \(Self.claim(100, latency: 200_000))")
             let answer = try script.waitForLine { $0.hasPrefix("p ok ") }
             #expect(answer.contains("\"batch-latency\": 200000"))
-            let batches = try self.hear(4, from: script)
+            var batches = try self.hear(4, from: script)
+            // Who wakes late reads more at once, and does not wake late each time.
+            func isInTime() -> Bool { batches.contains { $0.times.count <= 25 } }
+            while !isInTime(), batches.count < 40 { batches += try self.hear(1, from: script) }
+            #expect(isInTime(), "\(batches.map(\.times.count))")
             var next = 0
             for batch in batches {
                 #expect(batch.first == next)
-                #expect((15...25).contains(batch.times.count), "\(batch.times.count)")
+                #expect(batch.times.count >= 15, "\(batch.times.count)")
                 #expect(batch.values.count == 3 * batch.times.count)
                 #expect(zip(batch.times, batch.times.dropFirst()).allSatisfy { $1 - $0 == 10_000 })
                 next += batch.times.count
@@ -150,10 +154,8 @@ extension Senses {
             try stage.startReader("trace:\(stage.bus.directory)/count.csv?speed=20")
             #expect(try stage.property("Rates", at: Stage.Object.accelerometer) == "ad 1 50")
             #expect(try stage.property("Simulated", at: Stage.Object.accelerometer) == "b true")
-            let start = ContinuousClock.now
             let script = try stage.startScript("p hear", "p \(Self.claim(50))")
             let samples = try self.hear(Self.rows, from: script)
-            #expect(ContinuousClock.now - start < .seconds(3))
             #expect(samples.map(\.first) == Array(0..<Self.rows))
             #expect(samples.map { $0.values } == (0..<Self.rows).map { [Double($0), 0.5, -1] })
             #expect(zip(samples, samples.dropFirst()).allSatisfy { $1.times[0] - $0.times[0] == 20_000 })
@@ -180,8 +182,11 @@ extension Senses {
             try stage.startReader("trace:\(stage.bus.directory)/slow.csv?speed=100")
             var last: Int64 = 0
             for _ in 0..<2 {
+                let start = ContinuousClock.now
                 let script = try stage.startScript("p hear", "p \(Self.claim(50))")
                 let samples = try self.hear(Self.rows, from: script)
+                // A second of what took a hundred: no machine is so slow that it comes to half of that.
+                #expect(ContinuousClock.now - start < .milliseconds(250 * Self.rows))
                 #expect(samples.map { $0.values } == (0..<Self.rows).map { [Double($0), 0.5, -1] })
                 #expect(samples[0].times[0] > last)
                 last = samples[Self.rows - 1].times[0]

@@ -66,12 +66,14 @@ extension Senses {
 
         @Test func samplesTravelTogether() throws {
             let stage = try Stage(broker: false)
-            let lines = try stage.script("p \(Self.open(100, latency: 200_000))", "p packets 4")
+            let lines = try stage.script("p \(Self.open(100, latency: 200_000))", "p packets 10")
             let packets = self.packets(lines)
+            // Who wakes late reads more at once, and does not wake late each time.
+            #expect(packets.contains { $0.count <= 25 }, "\(packets.map(\.count))")
             var next = 0
             for packet in packets {
                 #expect(packet.kind == .samples && packet.sequence == next)
-                #expect((15...25).contains(packet.count) && packet.times.count == packet.count)
+                #expect(packet.count >= 15 && packet.times.count == packet.count)
                 next += packet.count
             }
         }
@@ -196,18 +198,30 @@ extension Senses {
             #expect(try stage.property("Limits", at: Stage.Object.sensors).contains("\"streams\" 16"))
         }
 
+        /// A stage, somebody who reads fast and was stopped before there was anything to read, and another one who goes on.
+        private func stageWithAStoppedReader() throws -> (
+            stage: Stage, script: BackgroundProgram, name: Substring, other: BackgroundProgram
+        ) {
+            // A machine that stands still for longer than the gap is a reason to begin anew.
+            for _ in 0..<5 {
+                // Nothing is read for the first seconds, so that every sample is sent after the stop.
+                let stage = try Stage(
+                    source: "synth:rate=2000Hz; gap 2s; rest 24h", broker: false, readerPolicy: Stage.fast)
+                let script = try stage.startScript("p name", "p \(Self.open(2_000))", "p packets 3000", "p drop")
+                let name = try script.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)
+                _ = try script.waitForLine { $0.hasPrefix("p ok ") }
+                try script.stop()
+                let other = try stage.startScript("q \(Self.open(100))", "q packets 200")
+                let row = try #require(try self.row(of: name, stage))
+                if row.sent == 0, row.dropped == 0 { return (stage, script, name, other) }
+            }
+            throw Failure("the stop came too late each time")
+        }
+
         /// A reader that stops costs its socket's buffer, and nobody else anything.
         @Test func aStoppedReader() throws {
-            // Nothing is read for the first seconds, so that every sample is sent after the stop.
-            let stage = try Stage(
-                source: "synth:rate=2000Hz; gap 2s; rest 24h", broker: false, readerPolicy: Stage.fast)
+            let (stage, script, name, other) = try self.stageWithAStoppedReader()
             let reader = try #require(stage.reader)
-            let script = try stage.startScript("p name", "p \(Self.open(2_000))", "p packets 3000", "p drop")
-            let name = try script.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)
-            _ = try script.waitForLine { $0.hasPrefix("p ok ") }
-            try script.stop()
-            let other = try stage.startScript("q \(Self.open(100))", "q packets 200")
-            try #require(try self.row(of: name, stage).map { $0.sent == 0 && $0.dropped == 0 } == true, "too late")
             try stage.until("samples are dropped") { try (self.row(of: name, stage)?.dropped ?? 0) > 100 }
             let sent = try #require(try self.row(of: name, stage)).sent
             // No packet costs less than its 48 bytes, nor more than a kibibyte and a half.
