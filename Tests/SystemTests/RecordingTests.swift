@@ -10,12 +10,14 @@ extension Surroundings {
         private static let late = "org.example.Late"
         private static let broker = "org.jostle.Broker1 /org/jostle/Broker1"
 
+        /// Who is asked has ten seconds to answer, for on a busy machine a script needs longer than an app is given by itself.
         private static let ordered = """
             [Group shake]
             Mode=ordered
             Select=strength
             CommitWindow=250ms
-            AckTimeout=250ms
+            AckTimeout=10s
+            OrderBudget=30s
             Quiet=300ms
 
             [Rule first]
@@ -29,9 +31,10 @@ extension Surroundings {
             Group=shake
 
             """
+        /// What is used of the quota does not come back while four motions are made, however long that takes.
         private static let exclusive = """
             [App *]
-            Quota=3/1min burst 3
+            Quota=3/1h burst 3
 
             [Group shake]
             Mode=exclusive
@@ -131,7 +134,7 @@ extension Surroundings {
             }
             // Nothing that belongs to this run alone.
             for text in [live, recorded] { #expect(!text.contains(":1."), "\(text)") }
-            #expect(recorded.contains("\n| Quota=3/1min burst 3\n"))
+            #expect(recorded.contains("\n| Quota=3/1h burst 3\n"))
             #expect(live.split(separator: "\n").allSatisfy { $0.split(separator: " ")[1].utf8.count < 12 })
 
             // Machines read the same.
