@@ -11,13 +11,17 @@ extension Senses {
 
         private func fill(_ stage: Stage) throws -> BackgroundProgram {
             let script = try stage.startScript((0...1_024).map { "p\($0) \(Self.claim)" })
-            // Each claim has its time, however many there are.
-            for count in stride(from: 63, to: 1_024, by: 64) {
-                _ = try script.waitForLine { $0.hasPrefix("p\(count) ") }
-            }
+            try self.waitUntilFull(script)
             let last = try script.waitForLine { $0.hasPrefix("p1024 ") }
             try #require(last.contains("LimitsExceeded: claimants is at its limit of 1024"), "\(last)")
             return script
+        }
+
+        /// Waits until a script has made all claims that may be made. Each claim has its time, however many there are.
+        private func waitUntilFull(_ script: BackgroundProgram) throws {
+            for count in stride(from: 63, to: 1_024, by: 64) {
+                _ = try script.waitForLine { $0.hasPrefix("p\(count) ") }
+            }
         }
 
         /// As many claims as there can be, all of root's, and then the broker comes.
@@ -61,9 +65,12 @@ extension Senses {
         @Test func whoIsRefusedIsToldOfAPlaceWhenThereIsOne() throws {
             let stage = try Stage(broker: false)
             let last = "p1024 \(Self.claim)"
-            let lines = try stage.script(
+            let script = try stage.startScript(
                 ["p1024 hear SensorChanged"] + (0..<1_024).map { "p\($0) \(Self.claim)" } + [last, last]
                     + ["say free", "p0 leave", "p1024 await 1", last])
+            try self.waitUntilFull(script)
+            try script.waitUntilSaid("staying")
+            let lines = script.output.split(separator: "\n").map(String.init).dropLast()
             let (place, told) = (lines.firstIndex(of: "free"), lines.firstIndex { $0.hasPrefix("p1024 heard") })
             #expect(try #require(place) < #require(told), "\(lines.suffix(6))")
             #expect(lines.last?.hasPrefix("p1024 ok") == true, "\(lines.suffix(6))")
