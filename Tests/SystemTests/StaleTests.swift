@@ -55,14 +55,23 @@ extension EndToEnd {
             let stage = try Stage()
             let app = try stage.watch("shake.planar,threshold=2g,rest=0s", "--app", "org.example.App")
             let broker = try #require(stage.broker)
-            try broker.stop()
-            try self.shake(stage)
-            try stage.until("it is on its way") {
-                // The broker was sent the shake; ten samples a second.
-                try stage.count("Sent", at: Stage.Object.accelerometer) > 8
+            var (begun, isMoment) = (0.0, false)
+            // On a machine that is busy a moment may become longer: such a one is not what is meant, and is made again.
+            for _ in 0..<5 where !isMoment {
+                try self.pass(1, stage)
+                begun = self.now
+                try broker.stop()
+                let sent = try stage.count("Sent", at: Stage.Object.accelerometer)
+                try self.shake(stage)
+                try stage.until("it is on its way") {
+                    // The broker was sent the shake; ten samples a second.
+                    try stage.count("Sent", at: Stage.Object.accelerometer) > sent + 8
+                }
+                try broker.signal(SIGCONT)
+                isMoment = self.now - begun < 2e6
             }
-            try broker.signal(SIGCONT)
-            _ = try app.nextEvent()
+            try #require(isMoment)
+            _ = try app.nextEvent { (number("t_us", of: $0) ?? 0) > begun }
             let sensors = try stage.property("Sensors", at: Stage.Object.broker)
             #expect(sensors.contains("\"lost\" t 0") && sensors.contains("\"gaps\" t 0"), "\(sensors)")
         }
