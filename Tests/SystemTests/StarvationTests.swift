@@ -152,15 +152,22 @@ extension EndToEnd {
             let app = try stage.watch("\(Stage.always),every=20ms", "--app", "org.example.App")
             try stage.until("events are written") { try stage.count("JournalWritten", at: Stage.Object.broker) > 20 }
             let written = try stage.count("JournalWritten", at: Stage.Object.broker)
-            let attackers = try ["get-all", "introspect"].map { kind in
-                try BackgroundProgram(
-                    "test-attacker",
-                    ["flood", kind, "--unread", "--connections", "8", "--bus", stage.address, "--seconds", "2"])
+            // A machine may stand still for that long, though not each time.
+            var isSoon = false
+            for _ in 0..<3 where !isSoon {
+                let attackers = try ["get-all", "introspect"].map { kind in
+                    try BackgroundProgram(
+                        "test-attacker",
+                        ["flood", kind, "--unread", "--connections", "8", "--bus", stage.address, "--seconds", "2"])
+                }
+                for attacker in attackers { _ = try attacker.waitForEnd() }
+                let over = ContinuousClock.now
+                try stage.until("the broker is there") {
+                    try stage.property("Version", at: Stage.Object.broker).hasPrefix("s ")
+                }
+                isSoon = ContinuousClock.now - over < .seconds(2)
             }
-            for attacker in attackers { _ = try attacker.waitForEnd() }
-            try stage.until("the broker is there", timeout: .seconds(2)) {
-                try stage.property("Version", at: Stage.Object.broker).hasPrefix("s ")
-            }
+            #expect(isSoon, "the broker came back later than after two seconds, three times")
             #expect(stage.broker?.end == nil && stage.reader?.end == nil && app.end == nil)
             // It may have been there still, and be thrown off only now.
             var last: UInt64 = 0
