@@ -125,13 +125,12 @@ extension EndToEnd {
                     .stdout == "a(oa{sv}) 0\n")
             }
             let daemons = try [stage.reader, stage.broker].map { try #require($0) }
-            if afterUse {
-                // A second after it memory is given back, and the last rows are written.
-                try stage.until("what use has left is done") {
-                    let before = try daemons.map { try self.wakeUps(of: $0, stage) }
-                    _ = try Tool.run(["sleep", "1.5"])
-                    return try daemons.map { try self.wakeUps(of: $0, stage) } == before
-                }
+            // A second after use memory is given back, and the last rows are written. Of a start the bus, or a disk that is slow, may
+            // bring something later.
+            try stage.until("what was begun is done") {
+                let before = try daemons.map { try self.wakeUps(of: $0, stage) }
+                _ = try Tool.run(["sleep", "1.5"])
+                return try daemons.map { try self.wakeUps(of: $0, stage) } == before
             }
             let before = try daemons.map { try self.wakeUps(of: $0, stage) }
             _ = try Tool.run(["sleep", "3"])
