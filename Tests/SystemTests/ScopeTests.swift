@@ -48,7 +48,8 @@ extension Surroundings {
             let scope = try stage.start("scope", "--detector", "shake.planar,threshold=2g", "--for", "30s")
             let opening = try scope.waitForLine { $0.hasPrefix("accelerometer") }
             #expect(opening.hasSuffix("; shake.planar over 2.00 g"), "\(opening)")
-            let second = try scope.waitForLine { $0.hasPrefix("1 s  norm(x, y, z) ") }
+            // That of the first second, or of a later one where the machine stood still for longer.
+            let second = try scope.waitForLine { $0.contains(" s  norm(x, y, z) ") }
             #expect(second.hasSuffix(" samples") && second.contains(" g, "), "\(second)")
             #expect(try stage.jostle("shake", "--peak", "4g").status == 0)
             _ = try scope.waitForLine { $0.contains(" s  hit: shake.planar, peak ") }
@@ -73,7 +74,7 @@ extension Surroundings {
             #expect(result.status == 0)
             let lines = result.stdout.split(separator: "\n")
             #expect(lines.first?.hasSuffix("; no detector listens to it") == true, "\(result)")
-            #expect(lines.contains { $0.hasPrefix("1 s  norm(x, y, z) ") }, "\(result)")
+            #expect(lines.contains { $0.contains(" s  norm(x, y, z) ") }, "\(result)")
         }
 
         @Test func saysWhatIsWrong() throws {

@@ -22,6 +22,9 @@ extension Surroundings {
             let app = try stage.watch(Stage.always, "--app", Self.app)
             let deaf = try stage.watch("\(Stage.always),every=200ms", "--app", Self.deaf)
             _ = try app.nextEvent()
+            try stage.until("the deaf one is refused") {
+                try stage.count("Denied", at: Stage.Object.app(Self.deaf)) > 0
+            }
             return (stage, [app, deaf])
         }
 
