@@ -119,16 +119,21 @@ extension Surroundings {
             let (stage, file) = try self.stage("[Policy]\nDefault=allow\n")
             let app = try stage.watch("\(Stage.always),name=one", "--app", Self.gentle)
             _ = try app.waitForLine(where: self.isEvent)
+            // gdbus says that it monitors before it asks the bus for signals; busctl says so when it does.
             let monitor = try BackgroundProgram(tool: [
-                "gdbus", "monitor", "--address", stage.bus.address, "--dest", "org.jostle.Broker1", "--object-path",
-                Stage.Object.broker,
+                "busctl", "--address=\(stage.address)", "monitor",
+                "--match=member='PropertiesChanged',path='\(Stage.Object.broker)'",
             ])
-            _ = try monitor.waitForLine { $0.contains(" is owned by ") }
+            _ = try monitor.waitForLine(on: .errors) { $0.hasPrefix("Monitoring bus message stream") }
             try Self.write("[Policy]\nDefault=deny\n", to: file)
             #expect(try stage.script(Self.reload) == ["app ok []"])
-            let change = try monitor.waitForLine { $0.contains("PropertiesChanged") }
-            #expect(change.contains("'PolicyGeneration': <uint64 2>"), "\(change)")
-            #expect(change.contains("'PolicyFiles': <['\(file)']>"), "\(change)")
+            // The two come in no order.
+            let told = [("PolicyGeneration", "UINT64 ", "2;"), ("PolicyFiles", "STRING ", "\"\(file)\";")]
+            for (name, type, value) in told {
+                _ = try monitor.waitForLine(by: name) { $0.contains("STRING \"\(name)\";") }
+                let line = try monitor.waitForLine(by: name) { $0.contains(type) }
+                #expect(line.contains(type + value), "\(monitor.output)")
+            }
             let object = Stage.Object.app(Self.gentle)
             let delivered = try stage.count("Delivered", at: object)
             try stage.until("the app is denied") { try stage.count("Denied", at: object) >= 3 }
@@ -159,12 +164,18 @@ extension Surroundings {
             let begin = "app begin" + Self.reload.dropFirst("app call".count)
             let ping = "other call org.jostle.Broker1 /org/jostle/Broker1 org.freedesktop.DBus.Peer Ping"
             let delivered = try stage.count("Delivered", at: Stage.Object.app(Self.gentle))
-            let lines = try stage.script(
-                Array(repeating: begin, count: 10) + Array(repeating: ping, count: 40) + [Self.reload])
-            #expect(lines.prefix { $0 != "app ok []" }.count { $0 == "other ok []" } >= 10, "\(lines)")
-            // Each is answered, and all that came while the first was under way are one.
-            #expect(lines.count { $0 == "app ok []" } == 11, "\(lines)")
-            #expect((3...4).contains(try stage.count("PolicyGeneration", at: Stage.Object.broker)))
+            var answered = 0
+            // The script may be kept from asking for as long as the policy is read, though not each time.
+            for _ in 0..<5 where answered < 10 {
+                let before = try stage.count("PolicyGeneration", at: Stage.Object.broker)
+                let lines = try stage.script(
+                    Array(repeating: begin, count: 10) + Array(repeating: ping, count: 40) + [Self.reload])
+                answered = lines.prefix { $0 != "app ok []" }.count { $0 == "other ok []" }
+                // Each is answered, and all that came while the first was under way are one.
+                #expect(lines.count { $0 == "app ok []" } == 11, "\(lines)")
+                #expect((2...3).contains(try stage.count("PolicyGeneration", at: Stage.Object.broker) - before))
+            }
+            #expect(answered >= 10)
             #expect(try stage.count("Delivered", at: Stage.Object.app(Self.gentle)) > delivered)
             #expect(try app.terminate() == .exited(0))
         }
@@ -298,7 +309,8 @@ extension Surroundings {
                 let object = Stage.Object.app(id)
                 let hits = try stage.count("Hits", at: object)
                 #expect(hits > 100)
-                #expect(try stage.count("Delivered", at: object) == hits)
+                // What an app has no room for is sent when it has read.
+                try stage.until("all are delivered") { try stage.count("Delivered", at: object) == hits }
                 #expect(try stage.count("Denied", at: object) == 0)
                 #expect(try stage.count("Dropped", at: object) == 0)
                 let events = try Self.events(of: app, through: hits)
