@@ -30,7 +30,7 @@ extension EndToEnd {
             let during = try Resident(of: broker.pid).all
             #expect(during <= 64 << 20 && during > before + (1 << 20))
             _ = try flood.terminate()
-            try stage.until("the memory comes back", timeout: .seconds(5)) {
+            try stage.until("the memory comes back") {
                 try Resident(of: broker.pid).all * 10 <= before * 11
             }
             _ = try good.nextEvent()
@@ -58,7 +58,7 @@ extension EndToEnd {
             let during = try reload(rules.joined())
             #expect(during > before + (8 << 20), "\(during) after \(before)")
             _ = try reload("")
-            try stage.until("the memory comes back", timeout: .seconds(5)) {
+            try stage.until("the memory comes back") {
                 try (Resident(of: broker.pid).all - before) * 4 <= during - before
             }
             _ = try good.nextEvent()

@@ -104,10 +104,11 @@ extension Senses {
             try reader.stop()
             try stage.startBroker()
             // Whoever asks behind the broker has given up by then.
-            let asked = try Tool.run([
-                "busctl", "--address=\(stage.address)", "--timeout=26", "call", "org.jostle.Sensors1",
-                Stage.Object.sensors, "org.jostle.Sensors1", "ListSensors", "a{sv}", "0",
-            ])
+            let asked = try Tool.run(
+                [
+                    "busctl", "--address=\(stage.address)", "--timeout=26", "call", "org.jostle.Sensors1",
+                    Stage.Object.sensors, "org.jostle.Sensors1", "ListSensors", "a{sv}", "0",
+                ], timeout: .seconds(60))
             #expect(asked.status != 0)
             try reader.signal(SIGCONT)
             let app = try stage.watch(Stage.always, "--app", Self.app)
