@@ -120,6 +120,19 @@ final class Keeper {
     }
 
     func close() { self.store.close(within: .seconds(20)) }
+
+    /// How often trouble that comes back after such a time at most may be told, where it must go well for `calm` the first time.
+    ///
+    /// For it to be told once more it has to have gone well for twice as long as the time before.
+    static func mostTold(calm: Duration, back longest: Duration) -> Int {
+        var most = 2
+        var wait = calm
+        while wait < longest {
+            most += 1
+            wait *= 2
+        }
+        return most
+    }
 }
 
 /// Verdicts of real contests: two apps, of which the one with the higher threshold gets each motion.
