@@ -62,6 +62,7 @@ extension BusTests {
             try self.send(100, "Count", "flood", from: flooder)
             var answers = 0
             for _ in 0..<5 { good.call(Counter.target, "Count", "good") { _ in answers += 1 } }
+            try station.settle()
             try station.until("the good one's answers") { answers == 5 }
             // Of the flood at most one for each of his five was served in between, besides what came before he asked.
             let first = try #require(counter.log.firstIndex(of: "good"))
@@ -75,9 +76,10 @@ extension BusTests {
             let counter = Counter.export(on: station.connection)
             let (flooder, good) = (try station.client(), try station.client())
             var answers = 0
-            counter.onKept = { calls in
+            counter.onKept = { [unowned station] calls in
                 guard calls.count == 60 else { return }
                 good.call(Counter.target, "Count", "good") { _ in answers += 1 }
+                #expect(throws: Never.self) { try station.settle() }
                 for call in calls {
                     call.resume(keeping: 100) {
                         counter.count("kept")
@@ -125,6 +127,7 @@ extension BusTests {
             good.signal(
                 from: Counter.path, "org.example.Urgent", "Now", to: station.connection.uniqueName
             ) { _ in }
+            try station.settle()
             try station.until("the signal") { served >= 0 }
             #expect(served < 50)
             try station.until("the rest") { counter.log.count == 100 }
@@ -322,6 +325,7 @@ extension BusTests {
             try self.send(CallLimits.outstanding, "Count", "flood", from: client)
             try station.until("the first") { !counter.log.isEmpty }
             client.close()
+            try station.settle()
             let good = try station.client()
             for _ in 0..<10 { _ = try good.callAndWait(Counter.target, "Count", "good") }
             let served = counter.log.count { $0 == "flood" }

@@ -279,8 +279,13 @@ extension BusTests {
                 for object in objects[..<count] { object.changed("Level", of: interface) }
             }
             change(20)
-            try station.loop.runOnce(timeout: 0)
-            #expect(thing.told == 20)
+            // A turn ends early where the processor is taken away in it.
+            var rounds = 0
+            while thing.told < 20, rounds < 20 {
+                try station.loop.runOnce(timeout: 0)
+                rounds += 1
+            }
+            #expect(thing.told == 20 && rounds < 10)
             change(objects.count)
             try station.loop.runOnce(timeout: 0)
             #expect(thing.told < objects.count / 2)

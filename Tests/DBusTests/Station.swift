@@ -76,6 +76,14 @@ final class Station {
         try self.run(["python3", "-c", program, self.bus.address] + arguments)
     }
 
+    /// Returns when the bus has passed on what was sent before: it answers somebody who comes later. Nobody runs the loop meanwhile, so
+    /// that what was sent has all arrived when it goes on, however long others kept the bus from its work.
+    func settle() throws {
+        let bus = "org.freedesktop.DBus"
+        let answer = try Tool.run(["busctl", "--address=\(self.bus.address)", "call", bus, "/", bus, "GetId"])
+        try #require(answer.status == 0, "\(answer.stderr)")
+    }
+
     /// Runs `work` on a thread of its own, and the loop until it has ended.
     func beside<Result>(_ work: @escaping () throws(Failure) -> Result) throws -> Result {
         var isDone = false
