@@ -9,14 +9,19 @@ import Testing
     }
 
     @Test func idleDaemonsAreMeasured() throws {
-        let result = try self.run("--quick", "--json", "--only", "idle")
-        let lines = result.stdout.split(separator: "\n")
-        #expect(lines.count == 8, "\(result.stdout) \(result.stderr)")
-        for program in ["jostle-sensord", "jostle-brokerd"] {
-            #expect(
-                lines.contains { $0.hasPrefix("{\"name\":\"idle.\(program)\",\"value\":0,\"unit\":\"wake-ups\"") },
-                "\(result.stdout)")
+        func measure() throws -> (result: Tool.Result, lines: [Substring], areIdle: Bool) {
+            let result = try self.run("--quick", "--json", "--only", "idle")
+            let lines = result.stdout.split(separator: "\n")
+            let areIdle = ["jostle-sensord", "jostle-brokerd"].allSatisfy { program in
+                lines.contains { $0.hasPrefix("{\"name\":\"idle.\(program)\",\"value\":0,\"unit\":\"wake-ups\"") }
+            }
+            return (result, lines, areIdle)
         }
+        var (result, lines, areIdle) = try measure()
+        // On a busy machine a start may not be over when the counting begins, though not each time.
+        for _ in 0..<2 where !areIdle { (result, lines, areIdle) = try measure() }
+        #expect(lines.count == 8, "\(result.stdout) \(result.stderr)")
+        #expect(areIdle, "\(result.stdout)")
         // A debug build may be larger than the budget allows, and says so by its status.
         let isWithin = lines.allSatisfy { !$0.hasSuffix("\"pass\":false}") }
         #expect(result.status == (isWithin ? 0 : 1))
