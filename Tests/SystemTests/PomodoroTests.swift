@@ -7,16 +7,16 @@ import Testing
     private static let rights = 8
 
     /// Processes come to the same. They have to keep pace: a tick is a second here, and the newer budget a fifth longer. A machine that
-    /// stands still for that fifth has to show it with periods three times as long.
+    /// stands still for that fifth has to show it with periods three times as long, or ten times where it stands still for longer.
     @Test func comesToTheSameWithRealProcesses() throws {
         let jostle = Programs.path(of: "jostle")
         func show(_ length: Int) throws -> Tool.Result {
             try Tool.run([jostle, "demo", "pomodoro", "--live", "\(length)", "--json"], timeout: .seconds(3 * length))
         }
         var shown = try show(60)
-        if shown.status == 1, shown.stderr.contains("not as it should be") {
+        for length in [180, 600] where shown.status == 1 && shown.stderr.contains("not as it should be") {
             print("once more, slower: \(shown.stderr)")
-            shown = try show(180)
+            shown = try show(length)
         }
         #expect(shown.status == 0, "\(shown.stderr)")
         let live = shown.stdout.split(separator: "\n").map(String.init)
