@@ -102,7 +102,8 @@ extension EndToEnd {
             let mock = try self.startLogin(stage)
             try self.mock(stage, "AddSession", "ssusb", "c1", "seat0", Self.own, "me", "true")
             try self.lock("c1", true, stage)
-            #expect(try self.locked(stage))
+            // A broker that asks only now, or asked while the session was not locked yet, hears that it is.
+            try stage.until("the screen is locked") { try self.locked(stage) }
             try self.mock(
                 stage, "EmitSignal", "sssav", "org.freedesktop.login1.Manager", "SessionNew", "so", "2", "s", "c1", "o",
                 "/org/freedesktop/login1/session/c1")
