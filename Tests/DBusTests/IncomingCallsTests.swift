@@ -140,6 +140,7 @@ extension BusTests {
             var ends: [String] = []
             let count = 2 * CallLimits.outstanding
             for _ in 0..<count { client.call(Counter.target, "Count", "flood") { ends.append($0.errorName()) } }
+            try station.settle()
             try station.until("the answers") { ends.count == count }
             let refused = ends.count { $0 == "org.freedesktop.DBus.Error.LimitsExceeded" }
             #expect(refused > 0 && counter.log.count == count - refused)
