@@ -300,20 +300,20 @@ extension EndToEnd {
             try stage.startReader(
                 Stage.rest, policy: "[App org.example.Fast]\nFastestRate=300Hz\n", environment: disk.environment)
             func claim(_ rate: Int, _ more: String = "") -> String {
-                "call org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv} "
+                "org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor Claim a{sv} "
                     + "[{'rate':V('d',\(rate).0)\(more)}]"
             }
             try disk.set(.hang)
             let lines = try stage.script(
-                "p own org.example.Fast", "p begin \(claim(300))", "q \(claim(100))",
-                "r \(claim(300, ",'or-slower':V('b',True)"))")
+                "p own org.example.Fast", "p begin \(claim(300))", "q call \(claim(100))",
+                "r call \(claim(300, ",'or-slower':V('b',True)"))")
             let fast = try #require(lines.first { $0.hasPrefix("p error") }, "\(lines)")
             #expect(fast.contains("policy cannot be read for now"), "\(fast)")
             #expect(lines.contains { $0.hasPrefix("q ok") }, "\(lines)")
             #expect(lines.contains { $0.hasPrefix("r ok") && $0.contains("\"allowed\": 200.0") }, "\(lines)")
             try disk.set(.none)
             try stage.until("policy counts") {
-                try stage.script("p own org.example.Fast", "p \(claim(300))").last?.hasPrefix("p ok") == true
+                try stage.script("p own org.example.Fast", "p call \(claim(300))").last?.hasPrefix("p ok") == true
             }
         }
 
