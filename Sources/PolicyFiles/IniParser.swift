@@ -142,9 +142,17 @@ struct IniParser {
                 .syntax, bad - line.startIndex + 1, "the line has a control character in it", "remove the character")
             return []
         }
-        guard isPlain || String(decoding: line, as: UTF8.self).utf8.elementsEqual(line) else {
-            self.find(.syntax, 1, "the line is not UTF-8", "save the file as UTF-8")
-            return []
+        if !isPlain {
+            let text = String(decoding: line, as: UTF8.self)
+            guard text.utf8.elementsEqual(line) else {
+                self.find(.syntax, 1, "the line is not UTF-8", "save the file as UTF-8")
+                return []
+            }
+            // A package may bring the file, and everybody would wait for what compares the texts in it.
+            guard text.isStreamSafe else {
+                self.find(.syntax, 1, "the line has more than 30 combining marks in a row", "remove some")
+                return []
+            }
         }
         guard let start = line.firstIndex(where: { $0 != 0x20 && $0 != 0x09 }), line[start] == UInt8(ascii: "[") else {
             return line

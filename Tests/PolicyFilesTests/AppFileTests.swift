@@ -88,6 +88,15 @@ import Testing
         #expect("\(findings)".contains(words), "\(findings)")
     }
 
+    /// To compare texts takes the square of a row of combining marks, and a package may bring the file.
+    @Test func aLongRowOfMarksIsRefused() {
+        let (few, many) = (String(repeating: "\u{301}", count: 30), String(repeating: "\u{301}", count: 2_000))
+        #expect(self.read("[App]\nUsage=q\(few)\n").found == [])
+        for line in ["Windows=q\(few)\u{323}", "q\(many)=x", "[q\(many)]", "Usage=q\(many)", "# q\(many)"] {
+            #expect(self.read("[App]\nUsage=x\n\(line)\n").found == ["E008 3:1"], "\(line.utf8.count) bytes")
+        }
+    }
+
     @Test(arguments: ["app.conf", "org.example.App.cfg", "org..App.conf", "1org.example.conf", ".conf"])
     func theNameIsTheAppsId(_ name: String) {
         let (file, found, _) = self.read("[App]\nUsage=x\n", name: name)
