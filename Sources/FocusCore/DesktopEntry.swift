@@ -1,3 +1,5 @@
+import Motion
+
 /// What a desktop file says by which the windows of its app are known.
 package struct DesktopEntry: Hashable, Sendable {
     /// Its name below `applications`, without the ending, and with dashes for slashes.
@@ -26,6 +28,9 @@ package struct DesktopEntry: Hashable, Sendable {
     package static let mostBytes = 256 * 1_024
     /// Bytes of a value; a longer one is no name.
     private static let longestValue = 4_096
+    /// Bytes of a key; a longer one is none of ours. A line may be as long as the file, and to compare texts takes the
+    /// square of a row of combining marks.
+    private static let longestKey = 32
 
     /// What a file comes to.
     package enum Reading: Equatable, Sendable {
@@ -49,8 +54,9 @@ package struct DesktopEntry: Hashable, Sendable {
                 isInside = true
                 continue
             }
-            guard isInside, let sign = line.firstIndex(of: UInt8(ascii: "=")),
-                let key = Key(rawValue: String(decoding: self.trimmed(line[..<sign]), as: UTF8.self))
+            guard isInside, let sign = line.firstIndex(of: UInt8(ascii: "=")) else { continue }
+            let name = self.trimmed(line[..<sign])
+            guard name.count <= self.longestKey, let key = Key(rawValue: String(decoding: name, as: UTF8.self))
             else { continue }
             let value = self.trimmed(line[(sign + 1)...])
             guard value.count <= self.longestValue else { continue }
@@ -117,7 +123,7 @@ package struct DesktopEntry: Hashable, Sendable {
     private static func name(_ bytes: [UInt8]) -> String? {
         guard !bytes.isEmpty, bytes.count <= WindowClaims.longestName, bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
         else { return nil }
-        return String(validating: bytes, as: UTF8.self)
+        return String(validating: bytes, as: UTF8.self).flatMap { $0.isStreamSafe ? $0 : nil }
     }
 
     // MARK: Programs
@@ -131,7 +137,8 @@ package struct DesktopEntry: Hashable, Sendable {
         }
         guard let command else { return nil }
         let name = self.base(command)
-        guard !name.isEmpty, name.utf8.count <= WindowClaims.longestName, !self.isRunner(name) else { return nil }
+        guard !name.isEmpty, name.utf8.count <= WindowClaims.longestName, name.isStreamSafe, !self.isRunner(name)
+        else { return nil }
         return name
     }
 

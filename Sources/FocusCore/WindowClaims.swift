@@ -1,3 +1,5 @@
+import Motion
+
 /// What a window says of itself, or its desktop of it: names, and a process. Anybody can say all of it but the process.
 ///
 /// Titles are never kept: they say what people read and write.
@@ -18,7 +20,7 @@ package struct WindowClaims: Hashable, Sendable {
     /// X11's `WM_CLIENT_MACHINE` is another machine. The process, if there is one, then only carries the window, as `ssh` does.
     package let isElsewhere: Bool
 
-    /// Claims as they came. What is empty, too long or would act on a terminal is left out.
+    /// Claims as they came. What is empty, too long, would act on a terminal or takes long to compare is left out.
     package init(
         appID: String? = nil, instance: String? = nil, windowClass: String? = nil, gtkAppID: String? = nil,
         process: UInt32? = nil, isElsewhere: Bool = false
@@ -42,7 +44,7 @@ package struct WindowClaims: Hashable, Sendable {
     /// A claim, if it can be one.
     private static func name(_ text: String?) -> String? {
         guard let text, !text.isEmpty, text.utf8.count <= self.longestName,
-            text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+            text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), text.isStreamSafe
         else { return nil }
         return text
     }

@@ -441,6 +441,17 @@ import Testing
         #expect(entry.program == nil && entry.startupClass == nil)
     }
 
+    /// A line may be as long as the file, and to compare texts takes the square of a row of combining marks.
+    @Test func aLongRowOfMarksKeepsNobodyWaiting() {
+        let (row, name) = (
+            String(repeating: "\u{301}\u{323}", count: 20_000), "q" + String(repeating: "\u{301}", count: 31)
+        )
+        let start = ContinuousClock.now
+        let reading = DesktopEntry.read("x", Self.entry("q\(row)=1\nExec=\(name)\nStartupWMClass=\(name)"))
+        #expect(ContinuousClock.now - start < .seconds(1))
+        #expect(reading == .entry(DesktopEntry(id: "x")))
+    }
+
     @Test func thereIsRoomForSoManyFiles() {
         var files = DesktopFiles()
         for number in 0..<DesktopFiles.most + 3 { files.add("a\(number).desktop", Self.entry("Exec=x")) }
