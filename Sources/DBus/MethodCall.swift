@@ -1,5 +1,6 @@
 import CDBus
 import Loop
+import Motion
 
 /// A method call that came in, to be answered exactly once: at once, or later by whoever keeps it.
 ///
@@ -58,7 +59,7 @@ package final class MethodCall {
         guard self.close() else { return }
         // SAFETY: libdbus aborts on invalid names, so they are checked; the message is UTF-8 because it is a String.
         let name = unsafe dbus_validate_error_name(error.name, nil) != 0 ? error.name : BusError.failed("").name
-        guard let reply = unsafe dbus_message_new_error(self.message.raw, name, error.message) else {
+        guard let reply = unsafe dbus_message_new_error(self.message.raw, name, error.message.streamSafe) else {
             invariantFailure("out of memory")
         }
         unsafe self.send(Message(adopting: reply))

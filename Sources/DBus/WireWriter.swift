@@ -1,5 +1,6 @@
 import CDBus
 import Loop
+import Motion
 
 /// Writes values into the body of a message, one after the other. The C type behind it is `DBusMessageIter`.
 ///
@@ -7,15 +8,19 @@ import Loop
 @safe
 package struct WireWriter {
     private var iterator: DBusMessageIter
+    private let isCall: Bool
 
     init(_ message: OpaquePointer) {
         unsafe self.iterator = DBusMessageIter()
+        self.isCall = unsafe Message.kind(of: message) == .call
         // SAFETY: `message` is live for as long as its owner lends it to this writer.
         unsafe dbus_message_iter_init_append(message, &self.iterator)
     }
 
-    private init() {
+    /// Writes into a container, once that is open.
+    private init(isInCall: Bool) {
         unsafe self.iterator = DBusMessageIter()
+        self.isCall = isInCall
     }
 
     mutating func fixed<T: FixedWireValue>(_ value: T) {
@@ -30,7 +35,11 @@ package struct WireWriter {
         check(unsafe dbus_message_iter_append_basic(&self.iterator, CDBUS_TYPE_BOOLEAN, &value))
     }
 
+    /// Writes a text. What we tell has no more marks in a row than our own reader takes: texts of files, devices and
+    /// windows are anybody's, and who could not read one could read none of those beside it. A call is taken or refused
+    /// as it is.
     mutating func string(_ value: String, as type: Int32) {
+        let value = self.isCall ? value : value.streamSafe
         // SAFETY: Swift strings are valid UTF-8, and callers vouch for paths and signatures.
         unsafe value.withCString { pointer in
             var pointer: UnsafePointer<CChar>? = unsafe pointer
@@ -100,7 +109,7 @@ package struct WireWriter {
     package mutating func container(
         _ type: Int32, of signature: String?, _ body: (inout WireWriter) -> Void
     ) {
-        var inner = WireWriter()
+        var inner = WireWriter(isInCall: self.isCall)
         // SAFETY: open and close are paired, and nobody else can use the outer iterator in between: it is inout.
         if let signature {
             unsafe signature.withCString {
@@ -123,7 +132,7 @@ package struct WireWriter {
     private mutating func container(
         _ type: Int32, literally signature: StaticString, _ body: (inout WireWriter) -> Void
     ) {
-        var inner = WireWriter()
+        var inner = WireWriter(isInCall: self.isCall)
         // SAFETY: as above.
         unsafe signature.withCString {
             check(unsafe dbus_message_iter_open_container(&self.iterator, type, $0, &inner.iterator))

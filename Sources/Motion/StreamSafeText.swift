@@ -17,5 +17,17 @@ extension String {
         return true
     }
 
+    /// The same without the marks that are too many in a row, for others to take.
+    package var streamSafe: String {
+        guard !self.isStreamSafe else { return self }
+        var text = ""
+        var marks = 0
+        for scalar in self.unicodeScalars {
+            marks = scalar.properties.canonicalCombiningClass == .notReordered ? 0 : marks + 1
+            if marks <= Self.mostMarks { text.unicodeScalars.append(scalar) }
+        }
+        return text
+    }
+
     private static let mostMarks = 30
 }

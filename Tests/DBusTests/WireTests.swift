@@ -155,6 +155,17 @@ private struct VariantOf<T: WireValue>: WireValue {
         #expect(try delivered(message).read([String: Int32].self) == ["a": 1, "b": 2] as [String: Int32])
     }
 
+    /// Whoever could not read the name of one device, say, could read none of those that are told with it.
+    @Test func whatIsToldCanBeRead() throws {
+        let text = "a" + String(repeating: "\u{301}", count: 40)
+        let rest = "a" + String(repeating: "\u{301}", count: 30)
+        let answer = Message(error: .failed(text), to: ":1.1", answering: 1)
+        answer.write([text, "b"], [text: Value.string(text)])
+        let (message, list, table) = try delivered(answer).read(String.self, [String].self, [String: Value].self)
+        #expect(message == rest && list == [rest, "b"])
+        #expect(table == [rest: Value.string(rest)] as [String: Value])
+    }
+
     @Test(arguments: [0, 1, 100_000]) func blocksOfAnySizeTravelWhole(count: Int) throws {
         let times = (0..<count).map { Int64($0) * 1_000 }
         let values = times.map(Double.init)

@@ -20,4 +20,12 @@ import Testing
             #expect((String(repeating: mark, count: 20) + "x" + String(repeating: mark, count: 20)).isStreamSafe)
         }
     }
+
+    @Test func whatIsTooMuchIsLeftOut() {
+        for count in [0, 30, 31, 1_000] {
+            let text = "a" + String(repeating: Self.above, count: count) + "b"
+            let rest = "a" + String(repeating: Self.above, count: min(count, 30)) + "b"
+            #expect(text.streamSafe.utf8.elementsEqual(rest.utf8), "\(count) marks")
+        }
+    }
 }

@@ -73,6 +73,20 @@ extension Senses.Devices {
         #expect(try reader.terminate() == .exited(0))
     }
 
+    /// What a device calls itself is anybody's, and is told together with all others.
+    @Test func whateverOneIsCalledAllAreShown() throws {
+        let name = "x" + String(repeating: "\u{301}", count: 40)
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(
+            DeviceBed.add("laptop"), "input /dev/input/event6 asked 0=-512,512,0 1=-512,512,0 2=-512,512,0",
+            "bytes /devices/platform/lis3/input/input6 name \(name.utf8.map { hex($0) }.joined())")
+        let reader = try self.start(stage, bed)
+        #expect(field("source", of: try self.sensor("accelerometer", on: stage)) == "\"evdev:/dev/input/event6\"")
+        #expect(try stage.jostle("sensors").status == 0)
+        #expect(try reader.terminate() == .exited(0))
+    }
+
     /// One that shows nothing besides gives nothing to learn it from: it says so, until it shows something.
     @Test func aLaptopThatShowsNothingIsBroken() throws {
         let node = "/dev/input/event6"
