@@ -16,6 +16,8 @@ final class BufferCapture {
     private let loop: EventLoop
     private let sensors: [IIOSensor]
     private let stampClock: StampClock?
+    /// The clock of its stamps before it was ours; `nil`: there is no choice, or it was the same.
+    private let formerClock: String?
     private var clock: SampleClock
     /// `nil` once it is stopped.
     private var descriptor: OwnedDescriptor?
@@ -60,7 +62,12 @@ final class BufferCapture {
         let directory = device.directory
         guard let node = device.notice.node else { throw DeviceProblem("the device has no node") }
         let descriptor = try Self.take(node)
-        // Whoever used it before may have left it running.
+        let formerClock = try? directory.textIfAny(Self.clockAttribute)
+        self.formerClock = formerClock == Self.ourClock ? nil : formerClock
+        if self.formerClock != nil, (try? directory.number("buffer/enable")) == 1 {
+            throw DeviceProblem("its buffer runs for another program")
+        }
+        // A reader that was killed may have left it running.
         try directory.write("0", to: "buffer/enable")
         try Self.setTrigger(of: device, sensors)
         let rate = try device.setRate(pace.rate, for: sensors) ?? pace.rate
@@ -115,6 +122,7 @@ final class BufferCapture {
         self.loop.cancel(&self.watchdog)
         // A device that is gone cannot be told, and need not be.
         try? self.device.directory.write("0", to: "buffer/enable")
+        if let formerClock { try? self.device.directory.write(formerClock, to: Self.clockAttribute) }
         // At once: another may take its place while this one still tells what it read, and the kernel opens it for one at
         // a time.
         self.descriptor = nil
@@ -161,13 +169,17 @@ final class BufferCapture {
         if sensors.allSatisfy(\.canBePolled) { throw DeviceProblem("no trigger is its own") }
     }
 
+    private static let clockAttribute = "current_timestamp_clock"
+    /// Other programs leave the clock as it is. So a buffer that runs with this one is ours, and one that runs with
+    /// another is somebody's, who may open it for each look and have it closed in between, as iio-sensor-proxy does.
+    private static let ourClock = "boottime"
+
     /// Asks for stamps of the clock that we use; returns the clock that it has, `nil` for one that we do not know.
     private static func setClock(of directory: AttributeDirectory) throws(DeviceProblem) -> StampClock? {
-        let attribute = "current_timestamp_clock"
-        guard directory.has(attribute) else { return .realtime }
-        try? directory.write("boottime", to: attribute)
-        switch try directory.text(attribute) {
-        case "boottime": return .boottime
+        guard directory.has(self.clockAttribute) else { return .realtime }
+        try? directory.write(self.ourClock, to: self.clockAttribute)
+        switch try directory.text(self.clockAttribute) {
+        case self.ourClock: return .boottime
         case "monotonic": return .monotonic
         case "realtime": return .realtime
         default: return nil

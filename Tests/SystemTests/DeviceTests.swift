@@ -407,6 +407,9 @@ extension Senses {
             _ = try other.terminate()
             _ = try script.terminate()
             try stage.until("the buffer is off") { try bed.attribute("buffer/enable", of: Self.imu) == "0" }
+            try stage.until("the clock is what it was") {
+                try bed.attribute("current_timestamp_clock", of: Self.imu) == "realtime"
+            }
             #expect(try reader.terminate() == .exited(0))
         }
 
@@ -488,6 +491,35 @@ extension Senses {
                 ("sampling_frequency", "25.000000"),
             ] { #expect(try bed.attribute(name, of: Self.imu) == value, "\(name)") }
             #expect(try reader.terminate() == .exited(0))
+        }
+
+        /// iio-sensor-proxy has its buffer run all the time, and opens it for each look. What a killed reader left is ours.
+        @Test func aBufferThatRunsForSomebodyElseIsLeftAlone() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(
+                DeviceBed.buffered(), "pipe /dev/iio:device3", "set \(Self.imu) buffer/enable 1",
+                "set \(Self.imu) in_accel_z_raw 1000")
+            let reader = try self.start(stage, bed)
+            let script = try stage.startScript("s hear Samples", "s \(Self.claim("accelerometer", 100))")
+            #expect(try self.samples(script, 1).values == [0, 0, 1])
+            #expect(field("method", of: try self.sensor("accelerometer", on: stage)) == "\"polled\"")
+            #expect(reader.errors.contains("its buffer runs for another program"))
+            _ = try script.terminate()
+            try self.until("accelerometer", is: "idle", on: stage)
+            for (name, value) in [
+                ("buffer/enable", "1"), ("buffer/length", "2"), ("trigger/current_trigger", ""),
+                ("current_timestamp_clock", "realtime"), ("sampling_frequency", "25.000000"),
+            ] { #expect(try bed.attribute(name, of: Self.imu) == value, "\(name)") }
+            #expect(try reader.terminate() == .exited(0))
+
+            try bed.perform("set \(Self.imu) current_timestamp_clock boottime")
+            let next = try self.start(stage, bed)
+            let other = try stage.startScript("o hear", "o \(Self.claim("accelerometer", 100))", "say claimed")
+            _ = try other.waitForLine { $0 == "claimed" }
+            #expect(field("method", of: try self.sensor("accelerometer", on: stage)) == "\"buffered\"")
+            #expect(try bed.attribute("sampling_frequency", of: Self.imu) == "100")
+            #expect(try next.terminate() == .exited(0))
         }
 
         /// The kernel opens a buffer for one at a time: when less is wanted of it, it is let go before it is taken anew.
