@@ -11,7 +11,7 @@ extension String {
         guard self.utf8.contains(where: { $0 >= 0xCC }) else { return true }
         var marks = 0
         for scalar in self.unicodeScalars {
-            marks = scalar.properties.canonicalCombiningClass == .notReordered ? 0 : marks + 1
+            marks = scalar.isMark ? marks + 1 : 0
             guard marks <= Self.mostMarks else { return false }
         }
         return true
@@ -23,11 +23,22 @@ extension String {
         var text = ""
         var marks = 0
         for scalar in self.unicodeScalars {
-            marks = scalar.properties.canonicalCombiningClass == .notReordered ? 0 : marks + 1
+            marks = scalar.isMark ? marks + 1 : 0
             if marks <= Self.mostMarks { text.unicodeScalars.append(scalar) }
         }
         return text
     }
 
     private static let mostMarks = 30
+}
+
+extension Unicode.Scalar {
+    /// Whether it is put into an order with those beside it. Three of Tibetan have no class of their own, and are made of
+    /// two that have.
+    fileprivate var isMark: Bool {
+        switch self.value {
+        case 0xF73, 0xF75, 0xF81: true
+        default: self.properties.canonicalCombiningClass != .notReordered
+        }
+    }
 }

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [31, 32, 1_000, 100_000]) func aLongRowOfMarksIsNot(_ count: Int) {
-        for mark in [Self.above, Self.below, "\u{1D165}", "\u{3099}"] {
+        for mark in [Self.above, Self.below, "\u{1D165}", "\u{3099}", "\u{F73}", "\u{F75}", "\u{F81}"] {
             let row = String(repeating: mark, count: count)
             #expect(!row.isStreamSafe && !("a" + row + "b").isStreamSafe)
             // One that is broken off begins anew.
