@@ -8,6 +8,7 @@
 #include <linux/input.h>
 #include <linux/sockios.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
@@ -154,6 +155,63 @@ int CLinux_raise_unblocked(int signal) {
         return -1;
     }
     return 0;
+}
+
+/* Of interrupts there is one signal for all threads, which nothing comes of by itself, and a timer for each. */
+static pthread_once_t interrupts_once = PTHREAD_ONCE_INIT;
+static int interrupts_work;
+static _Thread_local int interrupts_run;
+static _Thread_local timer_t interrupts_timer;
+static _Thread_local sigset_t interrupts_mask;
+
+static void interrupted(int number) {
+    (void)number;
+}
+
+/* Once and for good: taken back in one thread, the signal would miss its handler in another. */
+static void prepare_interrupts(void) {
+    struct sigaction before, action = {.sa_handler = interrupted};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGURG, NULL, &before) != 0 || (before.sa_flags & SA_SIGINFO) != 0) {
+        return;
+    }
+    if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+        interrupts_work = sigaction(SIGURG, &action, NULL) == 0;
+    }
+}
+
+void CLinux_interrupt_after(int milliseconds) {
+    pthread_once(&interrupts_once, prepare_interrupts);
+    if (!interrupts_work || interrupts_run) {
+        return;
+    }
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    if (timer_create(CLOCK_MONOTONIC, &event, &interrupts_timer) != 0) {
+        return;
+    }
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGURG);
+    if (pthread_sigmask(SIG_UNBLOCK, &set, &interrupts_mask) != 0) {
+        timer_delete(interrupts_timer);
+        return;
+    }
+    interrupts_run = 1;
+    /* Again and again: the first may come just before the call that is to be interrupted, or there are several. */
+    struct itimerspec times = {
+        .it_value = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000L},
+        .it_interval = {.tv_nsec = 10000000L},
+    };
+    timer_settime(interrupts_timer, 0, &times, NULL);
+}
+
+void CLinux_interrupt_no_more(void) {
+    if (interrupts_run) {
+        interrupts_run = 0;
+        timer_delete(interrupts_timer);
+        pthread_sigmask(SIG_SETMASK, &interrupts_mask, NULL);
+    }
 }
 
 /* descriptors */

@@ -86,7 +86,7 @@ extension Connection {
 
     /// Opens the connection and runs the loop until the bus has greeted us.
     ///
-    /// - Parameter timeout: how long that may take, in milliseconds; `nil`: as long as it takes.
+    /// - Parameter timeout: how long that may take, in milliseconds; `nil`: as long as it takes, once the bus has room for us.
     package func openAndWait(timeout: Int32? = nil) throws(BusError) {
         var refusal: BusError?
         let refused = self.onRefused
@@ -99,7 +99,7 @@ extension Connection {
             }
         }
         defer { if let timer { self.loop.cancel(timer) } }
-        try self.open()
+        try self.open(within: Int64(timeout ?? Self.callTimeout) * 1_000)
         try self.run { self.state != .opening }
         guard !self.isReady else { return }
         self.close()

@@ -69,6 +69,9 @@ package final class Connection {
     private static let disconnected = SignalName("org.freedesktop.DBus.Local", "Disconnected")
     /// How long closing may wait for the bus to take what we sent.
     private static let flushLimit: Int64 = 1_000_000
+    /// How long a loop with other things to do may wait for room at a bus, in µs. Anybody can have a bus take nobody: by opening very many
+    /// connections and never saying who he is, or by listening where one was.
+    package static let openingLimit: Int64 = 250_000
     /// Messages handled before other descriptors and timers get their turn.
     private static let dispatchBatch = 64
     /// Bytes of messages that may wait in memory for us to read them. libdbus stops reading the socket beyond it.
@@ -109,8 +112,22 @@ package final class Connection {
     // MARK: Life
 
     /// Connects. The greeting follows on the loop.
-    package func open() throws(BusError) {
+    ///
+    /// - Parameter limit: How long that may wait for a bus that has no room for one more connection, in µs.
+    package func open(within limit: Int64 = Connection.openingLimit) throws(BusError) {
         guard unsafe self.state == .closed && self.raw == nil else { return }
+        let wait = BoundedWait(limit)
+        defer { wait.cancel() }
+        do throws(BusError) {
+            try self.connect()
+        } catch {
+            guard error.hasFailed, wait.isOver else { throw error }
+            throw .limitsExceeded("the \(self.address) has no room for one more connection")
+        }
+        self.greet()
+    }
+
+    private func connect() throws(BusError) {
         let address = try self.address.resolve()
         // SAFETY: a private connection is ours alone; libdbus validates the address.
         let opened = try unsafe withDBusError { unsafe dbus_connection_open_private(address, $0) }
@@ -127,7 +144,6 @@ package final class Connection {
         unsafe self.raw = raw
         self.admission.begin(with: user)
         unsafe self.install(on: raw)
-        self.greet()
     }
 
     /// Leaves the bus for good. Whatever waits to be sent is written out first.

@@ -26,6 +26,8 @@ package final class Daemon {
 
     /// Longest time between two attempts to reach a bus that went away, in µs.
     package static let longestRetry: Int64 = 5_000_000
+    /// How long the start waits for a bus that has no room, in µs: without one there is nothing to do.
+    private static let longestOpening: Int64 = 20_000_000
 
     /// Reads the options common to daemons and prepares everything; nothing is sent yet.
     package init(_ name: String, owning busName: String, _ arguments: Arguments) throws {
@@ -102,7 +104,7 @@ package final class Daemon {
             if signal == Startup.reloadSignal { reload() } else { self.loop.stop() }
         }
         do throws(BusError) {
-            try self.bus.open()
+            try self.bus.open(within: Self.longestOpening)
         } catch {
             self.log.error("no bus: \(error)")
             return .noService

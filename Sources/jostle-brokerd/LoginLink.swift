@@ -31,6 +31,10 @@ final class LoginLink {
     private var told: Bool?
     /// Runs when the list is to be asked for again.
     private var timer: EventLoop.TimerID?
+    /// Runs when the bus is to be tried again that had no room.
+    private var opening: EventLoop.TimerID?
+    /// How long to wait until then, in µs.
+    private static let openingPause: Int64 = 5_000_000
 
     /// - Parameter connection: to logind's bus; the broker's own if it is the same.
     init(_ service: BrokerService, on connection: Connection) {
@@ -70,6 +74,9 @@ final class LoginLink {
             try self.connection.open()
         } catch {
             self.service.log.debug("no logind: \(error)")
+            // A bus that has no room for us is there all the same.
+            guard error.isOverLimit else { return }
+            self.service.loop.set(&self.opening, after: Self.openingPause) { [weak self] in self?.open() }
         }
     }
 

@@ -71,7 +71,7 @@ final class ReaderSearch {
     func open(besides own: Connection) throws(BusError) {
         for place in self.places where place.bus !== own {
             guard self.hasChoice else {
-                try place.bus.open()
+                try self.openOnly(place.bus)
                 continue
             }
             guard place.bus.openOrRetry() else {
@@ -81,6 +81,16 @@ final class ReaderSearch {
             place.bus.loop.once(at: Clock.monotonic.now() + Self.patience) { [weak self] in
                 if !place.isKnown { self?.isAway(place) }
             }
+        }
+    }
+
+    /// The only one there is has to be there; one that has no room for us is, and has it later.
+    private func openOnly(_ bus: Connection) throws(BusError) {
+        do throws(BusError) {
+            try bus.open()
+        } catch {
+            guard error.isOverLimit else { throw error }
+            _ = bus.openOrRetry()
         }
     }
 

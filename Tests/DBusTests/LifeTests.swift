@@ -249,6 +249,39 @@ extension BusTests {
             close(listener)
         }
 
+        /// Anybody can have a bus take nobody, by many connections that never say whose they are, or by listening where one was.
+        @Test func aBusWithoutRoomKeepsNobodyWaiting() throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let path = "\(bus.directory)/full"
+            let listener = try listen(at: path)
+            var waiting: [Int32] = []
+            while let other = try reach(path) { waiting.append(other) }
+            #expect(!waiting.isEmpty)
+            let loop = try EventLoop()
+            let connection = Connection(
+                to: .address("unix:path=\(path)"), on: loop, retry: .upTo(microseconds: 100_000))
+            let start = ContinuousClock.now
+            let error = #expect(throws: BusError.self) { try connection.open() }
+            #expect(error?.isOverLimit == true && connection.state == .closed)
+            #expect(throws: BusError.self) { try connection.openAndWait(timeout: 100) }
+            // Nor does it keep who tries again from all else.
+            let isThere = connection.openOrRetry()
+            #expect(!isThere)
+            #expect(ContinuousClock.now - start < .seconds(10))
+            // When there is room it is let in.
+            for other in waiting {
+                close(accept(listener, nil, nil))
+                close(other)
+            }
+            while connection.state == .closed, ContinuousClock.now - start < .seconds(20) {
+                try loop.runOnce(timeout: 20_000)
+            }
+            #expect(connection.state == .opening)
+            connection.close()
+            close(listener)
+        }
+
         @Test func aBusThatNeverGreetsIsToldOfOnceAndTriedAgain() throws {
             let bus = try PrivateBus()
             let path = "\(bus.directory)/mute"
@@ -397,16 +430,36 @@ extension BusTests {
 
 /// A listening unix socket.
 private func listen(at path: String) throws -> Int32 {
+    let descriptor = try unixSocket()
+    let bound = withAddress(of: path) { bind(descriptor, $0, $1) }
+    try #require(bound == 0 && Glibc.listen(descriptor, 8) == 0)
+    return descriptor
+}
+
+/// A connection to such a socket; `nil` when there is no room for one more.
+private func reach(_ path: String) throws -> Int32? {
+    let descriptor = try unixSocket()
+    let reached = withAddress(of: path) { connect(descriptor, $0, $1) }
+    if reached == 0 { return descriptor }
+    let code = errno
+    close(descriptor)
+    #expect(code == EAGAIN)
+    return nil
+}
+
+private func unixSocket() throws -> Int32 {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     try #require(descriptor >= 0)
+    return descriptor
+}
+
+private func withAddress(of path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-    let bound = withUnsafePointer(to: &address) {
+    return withUnsafePointer(to: &address) {
         $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
         }
     }
-    try #require(bound == 0 && Glibc.listen(descriptor, 8) == 0)
-    return descriptor
 }

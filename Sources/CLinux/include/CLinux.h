@@ -65,6 +65,10 @@ int CLinux_is_pending(uint64_t signals);
 int CLinux_raise_unblocked(int signal);
 /* Whether a signal is ignored. */
 int CLinux_is_ignored(int number);
+/* Has calls of the calling thread that wait in the kernel fail with EINTR from so many milliseconds on, until CLinux_interrupt_no_more.
+ * Does nothing in a program that makes use of SIGURG itself, which else nothing comes of. */
+void CLinux_interrupt_after(int milliseconds);
+void CLinux_interrupt_no_more(void);
 
 /* descriptors */
 
