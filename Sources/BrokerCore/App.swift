@@ -14,6 +14,8 @@ package struct App {
     var installed: Installation?
     package var isInstalled: Bool { self.installed != nil }
     package internal(set) var detectors: [String: InstalledDetector] = [:]
+    /// Detectors of its file that it took away itself: they are not there again until it leaves.
+    var withdrawn: Set<String> = []
     /// What they cost.
     var census = AppCensus()
     /// Whose it is: the user of its latest connection, or who registered it for good. `nil`: nobody's yet, and that of
@@ -75,6 +77,15 @@ package struct Installation: Equatable, Sendable {
 
     package var payer: UInt32 { self.filed.payer }
     var parts: [Part] { self.registered.requests.isEmpty ? [self.filed] : [self.filed, self.registered] }
+
+    /// The same without what the app asked for itself, and without what it took away of its file.
+    func parts(besides own: Set<String>, without withdrawn: Set<String>) -> [Part] {
+        if own.isEmpty, withdrawn.isEmpty { return self.parts }
+        let filed = self.filed.requests.filter { !own.contains($0.name) && !withdrawn.contains($0.name) }
+        let registered = self.registered.requests.filter { !own.contains($0.name) }
+        return [Part(filed, payer: self.filed.payer), Part(registered, payer: self.registered.payer)]
+    }
+
     var names: Set<String> { Set((self.filed.requests + self.registered.requests).lazy.map(\.name)) }
 }
 

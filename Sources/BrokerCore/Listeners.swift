@@ -235,6 +235,7 @@ struct Listeners {
         try self.registry.checkCount(of: names)
         for name in names where known.detectors[name] == nil { throw .unknownDetector(name) }
         for name in names { self.remove(name, of: app, at: now) }
+        self.registry.withdraw(names, of: app)
     }
 
     private mutating func remove(_ name: String, of app: AppHandle, at now: Timestamp) {
@@ -253,16 +254,12 @@ struct Listeners {
 
     /// Has these detectors of an app exist whether it is on the bus or not, in place of those that did before.
     ///
-    /// While the app is on the bus, what it registered itself under the same name counts.
+    /// While the app is on the bus, what it registered itself under the same name counts, and what it took away of its file stays away.
     mutating func install(_ installation: Installation, of app: AppHandle, at now: Timestamp) throws(Refusal) {
         try self.registry.checkPlace(of: app, installation.payer)
         let old = self.registry[app]?.installed?.names ?? []
         let own = Set((self.registry[app]?.detectors ?? [:]).filter(\.value.isOwn).keys)
-        let parts = installation.parts.map { part in
-            own.isEmpty
-                ? part
-                : Installation.Part(part.requests.filter { !own.contains($0.name) }, payer: part.payer)
-        }
+        let parts = installation.parts(besides: own, without: self.registry[app]?.withdrawn ?? [])
         _ = try self.add(parts, to: app, isOwn: false, at: now)
         if !old.isEmpty {
             let new = installation.names

@@ -105,7 +105,12 @@ package struct Registry {
         }
     }
 
-    mutating func disconnect(_ app: AppHandle) { self.apps.update(app) { $0?.isConnected = false } }
+    mutating func disconnect(_ app: AppHandle) {
+        self.apps.update(app) {
+            $0?.isConnected = false
+            $0?.withdrawn = []
+        }
+    }
 
     /// An app is another user's than it was.
     mutating func pass(_ app: AppHandle, to user: UInt32) { self.apps.update(app) { $0?.user = user } }
@@ -113,6 +118,10 @@ package struct Registry {
     /// What exists of an app also while it is not on the bus. The app is of the share of whoever installs it, else of its user's.
     mutating func setInstalled(_ installation: Installation?, of app: AppHandle) {
         self.apps.update(app) { $0?.installed = installation }
+        if let installation, self.apps[app]?.withdrawn.isEmpty == false {
+            let filed = Set(installation.filed.requests.lazy.map(\.name))
+            self.apps.update(app) { $0?.withdrawn.formIntersection(filed) }
+        }
         guard let old = self.apps[app]?.payer, let payer = installation?.payer ?? self.apps[app]?.user, payer != old
         else { return }
         self.apps.update(app) { $0?.payer = payer }
@@ -338,6 +347,13 @@ package struct Registry {
         self.apps.update(app) { $0?.census.remove(detector.effective) }
         self.giveBack(detector)
         return detector
+    }
+
+    /// Notes that an app took detectors away itself.
+    mutating func withdraw(_ names: [String], of app: AppHandle) {
+        guard let installed = self.apps[app]?.installed?.names else { return }
+        let withdrawn = names.filter { installed.contains($0) }
+        self.apps.update(app) { $0?.withdrawn.formUnion(withdrawn) }
     }
 
     /// Gives back what a detector that goes had of its payer's shares.

@@ -194,6 +194,34 @@ import Testing
         #expect(self.detectors(bench) == ["two"])
     }
 
+    /// Whatever else changes meanwhile of what its file says, or of what it registers for good.
+    @Test func whatItRemovesOfItsFileIsGoneUntilItLeaves() throws {
+        var bench = try self.bench(.store, [Self.one, Self.two])
+        let three = Bench.planar("three", 5)
+        let client = try bench.register(0, Self.app.name)
+        try bench.remove(client, ["one"])
+        try self.install(&bench, [Self.one, Self.two, three])
+        #expect(self.detectors(bench) == ["three", "two"])
+        try bench.core.install(
+            client, Self.app, AppEntrance(), [Self.one, Self.two], registered: Installation.Part([three], payer: 0),
+            user: nil, at: bench.now, &bench.actions)
+        #expect(self.detectors(bench) == ["three", "two"])
+        // What takes the place of the file's detector leaves nothing in it either.
+        _ = try bench.add(client, Bench.planar("two", 3))
+        try bench.remove(client, ["two"])
+        try self.install(&bench, [Self.one, Self.two])
+        #expect(self.detectors(bench) == [])
+        // It may ask for it again itself.
+        _ = try bench.add(client, Self.one)
+        #expect(self.detectors(bench) == ["one"])
+        self.leave(&bench)
+        #expect(self.detectors(bench) == ["one", "two"])
+        // Who comes next has removed nothing.
+        _ = try bench.register(0, Self.app.name)
+        try self.install(&bench, [Self.one, Self.two, three])
+        #expect(self.detectors(bench) == ["one", "three", "two"])
+    }
+
     @Test func uninstallingLeavesWhatTheAppRegistered() throws {
         var bench = try self.bench(.store, [Self.one])
         let client = try bench.register(0, Self.app.name)

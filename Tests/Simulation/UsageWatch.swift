@@ -13,8 +13,9 @@ struct UsageWatch {
         /// What is installed of it, by number; and what of that is at work, as the app asked for none of the same name.
         var installed: Set<Int> = []
         var filed: Set<Int> = []
-        /// What it asked for itself.
+        /// What it asked for itself, and what it took away of what was installed.
         var own: Set<Int> = []
+        var withdrawn: Set<Int> = []
     }
 
     /// What is counted here, too, by user.
@@ -48,15 +49,18 @@ struct UsageWatch {
         guard var holder = self.holders[app] else { return }
         holder.user = nil
         holder.own = []
+        holder.withdrawn = []
         holder.filed = holder.installed
         self.holders[app] = holder.payer == nil ? nil : holder
     }
 
-    mutating func installed(_ app: AppHandle, _ numbers: [Int], payer: UInt32) {
+    /// - Parameter registered: What it registered for good, which is in no file.
+    mutating func installed(_ app: AppHandle, _ numbers: [Int], registered: [Int], payer: UInt32) {
         var holder = self.holders[app] ?? Holder()
         holder.payer = payer
-        holder.installed = Set(numbers)
-        holder.filed = holder.installed.subtracting(holder.own)
+        holder.installed = Set(numbers + registered)
+        holder.withdrawn.formIntersection(numbers)
+        holder.filed = holder.installed.subtracting(holder.own).subtracting(holder.withdrawn)
         self.holders[app] = holder
     }
 
@@ -76,6 +80,7 @@ struct UsageWatch {
     mutating func removed(_ number: Int, by app: AppHandle) {
         self.holders[app]?.own.remove(number)
         self.holders[app]?.filed.remove(number)
+        if self.holders[app]?.installed.contains(number) == true { self.holders[app]?.withdrawn.insert(number) }
     }
 
     /// - Parameter mailboxes: What is really kept for apps that are not here.

@@ -59,7 +59,8 @@ extension World {
         // Only an app of the broker's own user has any.
         let registered = Installation.Part(lasting, payer: part.payer)
         let before = known == nil ? self.process?.core.mailboxes.durableEvents ?? [] : []
-        self.usage.installed(handle, (filed + lasting).map(Setup.number), payer: part.payer)
+        self.usage.installed(
+            handle, filed.map(Setup.number), registered: lasting.map(Setup.number), payer: part.payer)
         self.events.handsOn()
         let installation = Installation(part, registered: registered)
         guard self.input(.install(handle, app, AppEntrance(), installation, user: owner)) != nil else {
