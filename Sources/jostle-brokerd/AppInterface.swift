@@ -209,8 +209,10 @@ extension Client {
     }
 
     func removeDetectors(_ names: [String], _ call: MethodCall) throws(BusError) {
-        try self.service.request(.removeDetectors(self.id, names))
-        self.detectorsChanged()
+        if !self.service.links.durable.isSaidAgain(names, by: self) {
+            try self.service.request(.removeDetectors(self.id, names))
+            self.detectorsChanged()
+        }
         self.service.links.durable.remove(names, of: self) { error in
             if let error { call.fail(error) } else { call.reply() }
         }

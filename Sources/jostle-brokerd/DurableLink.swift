@@ -16,6 +16,8 @@ final class DurableLink {
     private var commits: [(number: UInt64, done: (BusError?) -> Void)] = []
     /// The last change of each app that the disk did not say that it has.
     private var pending: [AppID: UInt64] = [:]
+    /// Whose apps were forgotten that the disk may still have.
+    private var leaving: [AppID: IdentityBinding] = [:]
 
     /// - Parameter store: `nil` when nothing is kept on the disk.
     init(_ service: BrokerService, _ store: Store?) {
@@ -85,6 +87,15 @@ final class DurableLink {
         self.set(client.app, to: app, then: done)
     }
 
+    /// Whether a client removes once more what is gone here, and was told that it may not be gone from the disk.
+    func isSaidAgain(_ names: [String], by client: Client) -> Bool {
+        guard self.pending[client.app] != nil, names.count <= self.service.core.limits.durableDetectors else {
+            return false
+        }
+        let detectors = client.appState?.detectors ?? [:]
+        return names.allSatisfy { detectors[$0] == nil }
+    }
+
     /// How many detectors an app would have for good.
     func check(_ requests: [DetectorRequest], of client: Client) throws(BusError) {
         guard client.isDurable else { return }
@@ -102,11 +113,14 @@ final class DurableLink {
         // Also of what is not there: how long an answer takes is to say nothing.
         self.service.authority.ifKnown(call) { [weak self] identity in
             guard let self else { return }
-            guard let durable = self.apps[app], identity.isRoot || identity.owns(app, of: durable.binding.user) else {
+            guard let binding = self.apps[app]?.binding ?? self.leaving[app],
+                identity.isRoot || identity.owns(app, of: binding.user)
+            else {
                 // Whether it is is nobody else's to know.
                 return call.fail(nothing)
             }
             self.service.links.clients[app]?.isDurable = false
+            self.leaving[app] = binding
             self.set(app, to: nil) { error in
                 if let error { call.fail(error) } else { call.reply() }
             }
@@ -141,6 +155,7 @@ final class DurableLink {
     /// Changes up to this one are on the disk.
     func committed(upTo number: UInt64) {
         self.pending = self.pending.filter { $0.value > number }
+        self.leaving = self.leaving.filter { self.pending[$0.key] != nil }
         let ready = self.commits.prefix { $0.number <= number }
         self.commits.removeFirst(ready.count)
         for commit in ready { commit.done(nil) }

@@ -105,6 +105,34 @@ extension EndToEnd {
             #expect(try disk.stage.script(own, register).last?.contains("\"durable\": true") == true)
         }
 
+        /// Nor is what was removed gone from there because that is said again, and it is no stranger's name.
+        @Test func whatIsRemovedForGoodIsConfirmedWhenItIsGone() throws {
+            let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Skips when you shake the device\n"])
+            let app = "app call org.jostle.Broker1 \(Stage.Object.app(Self.app)) org.jostle.Broker1.App"
+            let register = [
+                "app own \(Self.app)",
+                "app call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv}"
+                    + " ['\(Self.app)',{'durable':V('b',True)}]",
+            ]
+            let remove = "\(app) RemoveDetectors asa{sv} [['skip'],{}]"
+            let forget =
+                "app call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Forget sa{sv} ['\(Self.app)',{}]"
+            let added = try disk.stage.script(
+                register + [
+                    "\(app) AddDetectors a(sa{sv})"
+                        + " [[('skip',{'preset':V('s','shake.magnitude'),'threshold':V('d',0.5)})]]"
+                ])
+            #expect(added.count == 2 && added.allSatisfy { $0.hasPrefix("app ok ") }, "\(added)")
+            try disk.set(.full)
+            let answers = try disk.stage.script(register + [remove, remove, forget, forget])
+            #expect(answers.filter { $0.contains("this is not on the disk yet") }.count == 4, "\(answers)")
+            try disk.set(.none)
+            try disk.stage.until("recovery") { try self.durability(disk.stage) == "s \"ok\"" }
+            let last = try disk.stage.script([forget] + register + [remove])
+            #expect(last.filter { $0.contains("NotFound") }.count == 2, "\(last)")
+            #expect(try disk.stage.sql("state.db", "SELECT DISTINCT detector FROM detector_option").isEmpty)
+        }
+
         /// It may be whole: all that was there is there when it can be read again.
         @Test func whatCannotBeReadForAWhileIsNotSetAside() throws {
             let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Skips when you shake the device\n"])
