@@ -24,6 +24,8 @@ final class AppFileLink {
     private let errands: Errands
     /// Its file system did not answer in time, and has not since.
     private var isOverdue = false
+    /// The apps that came meanwhile, of which nobody knows what their files say.
+    private var unread: Set<AppID> = []
 
     /// What is known of the file of an app: what it says, and what is wrong with it.
     typealias Told = (file: AppFile?, findings: [Finding])
@@ -184,6 +186,7 @@ final class AppFileLink {
         guard self.errands.count < Self.most else { return then(nil) }
         var waiting: ((Told?) -> Void)? = then
         self.read(app) { [unowned self] in
+            self.unread.insert(app)
             if !self.isOverdue {
                 self.isOverdue = true
                 self.service.log.warning(
@@ -193,9 +196,13 @@ final class AppFileLink {
             waiting.take()?(nil)
         } then: { [unowned self] told in
             self.isOverdue = false
+            self.unread.remove(app)
             if let then = waiting.take() { then(told) } else { self.apply(told, to: app) }
         }
     }
+
+    /// Whether an app came while its file could not be read, and that has not been read since.
+    func isUnread(_ app: AppID) -> Bool { self.unread.contains(app) }
 
     private func read(_ app: AppID, overdue: @escaping () -> Void, then: @escaping (Told) -> Void) {
         let (source, rounds) = (self.source, self.rounds)

@@ -53,6 +53,9 @@ final class DurableLink {
             return .notSupported("nothing outlives this broker: it was started with --no-journal")
         }
         guard client.file?.usage.isEmpty == false else {
+            if client.file == nil, self.service.links.appFiles.isUnread(client.app) {
+                return .failed("the app file of \(client.app) is not read yet: its file system has not answered")
+            }
             return .accessDenied("durable is for apps with an app file: Usage in apps.d/\(client.app).conf says why")
         }
         return nil

@@ -303,6 +303,26 @@ extension EndToEnd {
             #expect(broker.errors.split(separator: "\n").filter { $0.contains("has not answered") }.count == 1)
         }
 
+        /// Whoever registers for good and has a file that was not read is not told that there is none.
+        @Test func whoseFileIsNotReadIsRefusedForTheMoment() throws {
+            let disk = try FailingDisk(apps: ["org.example.Other": "[App]\nUsage=Was there\n"])
+            let stage = disk.stage
+            _ = try stage.directory("apps", [Self.app: "[App]\nUsage=Is there\n"])
+            try disk.set(.hang)
+            let register = [
+                "app own \(Self.app)",
+                "app call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv}"
+                    + " ['\(Self.app)',{'durable':V('b',True)}]",
+            ]
+            let refused = try stage.script(register)
+            #expect(
+                refused.last?.contains("Failed: the app file of \(Self.app) is not read yet") == true, "\(refused)")
+            try disk.set(.none)
+            try stage.until("its file counts") {
+                try stage.script(register).last?.contains("\"durable\": true") == true
+            }
+        }
+
         /// The policy in force stays in force, and whoever wants another one is told why it is not.
         @Test func aReloadThatReadsNothingIsSaid() throws {
             let disk = try FailingDisk(apps: [Self.app: "[App]\nUsage=Was there\n"])
