@@ -1,23 +1,39 @@
 import DaemonSupport
 import Glibc
 import Loop
+import Synchronization
+
+/// Whether somebody has told us to end, also where we go on to put something in order.
+private let isEnding = Atomic<Bool>(false)
+
+/// Somebody tells us to end: from then on nobody is waited for who does not read.
+func noteEnd() { isEnding.store(true, ordering: .relaxed) }
+
+/// Whether somebody has told us to end, also where the loop has not heard of it yet: for whoever waits beside it.
+func isToldToEnd() -> Bool { isEnding.load(ordering: .relaxed) || isPending([SIGINT, SIGTERM, SIGHUP]) }
 
 /// Says something to people, beside the output.
-func complain(_ message: String) { try? writeAll(escapedLine("\(Main.name): \(message)") + "\n", to: STDERR_FILENO) }
+func complain(_ message: String) {
+    try? writeAll(escapedLine("\(Main.name): \(message)") + "\n", to: STDERR_FILENO, unless: isToldToEnd)
+}
 
 /// Writes a line to standard output at once. What others named in it does nothing to a terminal.
 func say(_ line: String = "") throws(FleetFailure) { try write(escapedLine(line) + "\n") }
 
 /// Writes to standard output what is no line.
 private func write(_ text: String) throws(FleetFailure) {
+    guard try !isWritten(text, unless: isToldToEnd) else { return }
+    if isToldToEnd() { throw FleetFailure(.no, "stopped before the end") }
     // Whoever has gone wants no more.
-    if try !isWritten(text) { ExitCode.done.exit() }
+    ExitCode.done.exit()
 }
 
 /// The same, for who does something else than to tell it. Returns false where nobody reads it any more.
-func isWritten(_ text: String) throws(FleetFailure) -> Bool {
+///
+/// - Parameter isVain: asked now and then while whoever reads stands still. When it says so it is as if nobody read.
+func isWritten(_ text: String, unless isVain: () -> Bool) throws(FleetFailure) -> Bool {
     do throws(SystemError) {
-        try writeAll(text, to: STDOUT_FILENO)
+        try writeAll(text, to: STDOUT_FILENO, unless: isVain)
         return true
     } catch {
         guard error.code == EPIPE else { throw FleetFailure(.no, "cannot write the output: \(error)") }

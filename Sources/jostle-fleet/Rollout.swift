@@ -231,6 +231,11 @@ final class Progress {
     private var last = ""
     private var isOpen = false
     private var isRead = true
+    /// Whether whoever reads stands still.
+    private var isHeldUp = false
+
+    /// How long one who stands still is waited for, in µs.
+    private static let patience: Int64 = 5_000_000
 
     init(isJSON: Bool) {
         self.isJSON = isJSON
@@ -259,10 +264,17 @@ final class Progress {
         self.isOpen = isWaiting
     }
 
-    /// What is told of goes on when nobody reads any more how far it is.
+    /// What is told of goes on when nobody reads any more how far it is, and also where whoever reads stands still: what is told then is
+    /// left out.
     private func show(_ text: String) throws(FleetFailure) {
         guard self.isRead else { return }
-        self.isRead = try isWritten(text)
+        let end = self.isHeldUp ? 0 : Clock.monotonic.now() + Self.patience
+        var isLate = false
+        let isTold = try isWritten(text) {
+            isLate = isToldToEnd() || Clock.monotonic.now() >= end
+            return isLate
+        }
+        (self.isHeldUp, self.isRead) = (isLate, isTold || isLate)
     }
 
     deinit { if self.isOpen { try? self.show("\n") } }

@@ -20,19 +20,21 @@ enum WatchCommand {
         let most = try arguments.value(of: count) ?? .max
         let session = try FleetSession(arguments)
         var shown = 0
+        var isRead = true
         var failure: (any Swift.Error)?
         let take: (Publication) -> Void = { publication in
-            guard shown < most, failure == nil else { return }
+            guard shown < most, isRead, failure == nil else { return }
             shown += 1
+            let text = escapedLine(line(publication, isJSON: arguments.has(ServerOption.json))) + "\n"
             do {
-                try say(line(publication, isJSON: arguments.has(ServerOption.json)))
+                isRead = try isWritten(text, unless: isToldToEnd)
             } catch {
                 failure = error
             }
         }
         session.onPublication = take
         try session.subscribe(to: topics.map { "\(base)/\($0)" })
-        try session.waitForEnd { shown >= most || failure != nil }
+        try session.waitForEnd { shown >= most || !isRead || failure != nil }
         if let failure { throw failure }
     }
 

@@ -392,6 +392,63 @@ extension Surroundings {
             try here.device.wait("what all are to do") { here.version(on: Pretence.wanted) == 1 }
         }
 
+        /// Who reads how far it is may stand still: nobody who is in trouble waits for that.
+        @Test func whoStandsStillHoldsUpNothing() throws {
+            let here = try Pretence()
+            let topics = FleetTopics(device: "kiosk-1")
+            try here.come(["kiosk-1"])
+            let full = """
+                import os, sys
+                reader, writer = os.pipe()
+                os.set_blocking(writer, False)
+                try:
+                    while True: os.write(writer, b" " * 4096)
+                except BlockingIOError: pass
+                os.set_blocking(writer, True)
+                os.set_inheritable(reader, True)
+                os.dup2(writer, 1)
+                os.execv(sys.argv[1], sys.argv[1:])
+                """
+            let program = try BackgroundProgram(
+                tool: ["python3", "-c", full] + here.apply("--canary", "1", "--watch", "5min"))
+            try here.device.wait("what the canary is to try") { here.version(on: topics.desired) == 1 }
+            try here.device.want(#"{"version":1,"state":"refused","in_force":0}"#, of: topics.reported)
+            try here.device.wait("what it had") { here.version(on: topics.desired) == 2 }
+            #expect(try program.waitForEnd(timeout: .seconds(30)) == .exited(1))
+        }
+
+        /// Somebody ends who shows what happens, and is not read.
+        @Test func whoIsNotReadEndsWhenToldTo() throws {
+            let here = try Pretence()
+            let code = """
+                import fcntl, os, subprocess, sys, termios, time
+                reader, writer = os.pipe()
+                fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 16384)
+                command = subprocess.Popen(sys.argv[1:], stdout=writer)
+                def waiting(): return int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder)
+                before = -1
+                while before < 4096 or waiting() != before:
+                    before = waiting()
+                    time.sleep(1)
+                print("it waits", flush=True)
+                command.terminate()
+                try:
+                    print("it ended with", command.wait(10), flush=True)
+                except subprocess.TimeoutExpired:
+                    command.kill()
+                """
+            let program = try BackgroundProgram(tool: [
+                "python3", "-c", code, Programs.path(of: "jostle-fleet"), "watch", "--plain", "--server",
+                "127.0.0.1:\(here.server.port)",
+            ])
+            let deadline = ContinuousClock.now + .seconds(60)
+            while !program.output.contains("it waits"), ContinuousClock.now < deadline {
+                try here.device.want(#"{"online":true}"#, of: FleetTopics(device: "kiosk-1").presence)
+                try here.device.run(for: 10_000)
+            }
+            _ = try program.waitForLine(timeout: .seconds(20)) { $0 == "it ended with 0" }
+        }
+
         /// A terminal that goes ends it as somebody does who ends it.
         @Test func aTerminalThatGoesLeavesNothing() throws {
             let here = try Pretence()
