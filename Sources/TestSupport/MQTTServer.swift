@@ -85,6 +85,13 @@ package final class MQTTServer {
 
     package func goOn() throws(Failure) { try self.process.signal(SIGCONT) }
 
+    /// Has it read anew who may say what.
+    package func reload() throws(Failure) {
+        try self.process.signal(SIGHUP)
+        let isRead = try self.process.wait(.seconds(20)) { self.log.contains("Reloading config") }
+        guard isRead else { throw Failure("mosquitto does not read its lists anew: \(self.log)") }
+    }
+
     // MARK: Certificates
 
     /// The certificate of the authority; of a client by its name, which is made when it is asked for; and its key.

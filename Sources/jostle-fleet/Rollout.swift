@@ -102,12 +102,13 @@ struct Rollout {
                 try self.session.goOn()
                 try self.takeBack(state, before)
             } catch let second {
-                complain(
-                    "what the canaries had cannot be given back: \((second as? FleetFailure)?.message ?? "\(second)")")
+                complain("what the canaries had cannot be given back: \(Self.words(second))")
             }
             throw error
         }
     }
+
+    private static func words(_ error: any Swift.Error) -> String { (error as? FleetFailure)?.message ?? "\(error)" }
 
     /// What those have that may be canaries: who could not be given it back is none.
     private func had(_ names: [String]) throws -> [String: DesiredState] {
@@ -130,14 +131,31 @@ struct Rollout {
         canary.counted(device.apps, by: name)
     }
 
-    /// Gives the canaries back what each had.
+    /// Gives the canaries back what each had: that one of them cannot have it is no reason to leave the others with what was tried.
     private func takeBack(_ state: DesiredState, _ before: [(name: String, state: DesiredState)]) throws {
         let version = max(self.book.nextVersion ?? 0, state.version + 1)
+        var given: [String] = []
+        var failure: (any Swift.Error)?
         for (name, old) in before {
-            try self.session.publish(state.undone(by: old, version: version), for: .device(name))
+            do {
+                try self.session.publish(state.undone(by: old, version: version), for: .device(name))
+                given.append(name)
+            } catch {
+                failure = failure ?? error
+                // A server that answers nothing is not asked as often as there are canaries.
+                if (error as? FleetFailure)?.code == .noService { break }
+            }
         }
-        try self.progress.tell(
-            "rollback", "the canaries get back what they had, as version \(version)", ["version": .count(version)])
+        if !given.isEmpty {
+            let who = failure == nil ? "the canaries get" : "\(Self.list(given)) got"
+            // It is so also where it cannot be told.
+            try? self.progress.tell(
+                "rollback", "\(who) back what they had, as version \(version)", ["version": .count(version)])
+        }
+        guard let failure else { return }
+        let done = Set(given)
+        let left = before.map { $0.name }.filter { !done.contains($0) }
+        throw FleetFailure(.no, "\(Self.list(left)): \(Self.words(failure))")
     }
 
     // MARK: All

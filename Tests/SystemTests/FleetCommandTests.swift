@@ -311,8 +311,9 @@ extension Surroundings {
             private let bus: PrivateBus
             static let group = "kiosks"
 
-            init() throws {
-                self.server = try MQTTServer(lines: ["max_queued_messages 0"])
+            /// - Parameter lines: What the server's configuration says besides.
+            init(_ lines: [String] = []) throws {
+                self.server = try MQTTServer(lines: ["max_queued_messages 0"] + lines)
                 self.device = try FleetListener(self.server)
                 self.bus = try PrivateBus()
                 self.directory = "\(self.bus.directory)/wanted"
@@ -447,6 +448,29 @@ extension Surroundings {
                 try here.device.run(for: 10_000)
             }
             _ = try program.waitForLine(timeout: .seconds(20)) { $0 == "it ended with 0" }
+        }
+
+        /// The server does not let one of the canaries have back what it had.
+        @Test func whatOneCannotHaveBackTheOthersHave() throws {
+            let lists = try PrivateBus()
+            defer { lists.stop() }
+            let list = "\(lists.directory)/acl"
+            try FleetScene.write("topic readwrite #\n", to: list)
+            let here = try Pretence(["acl_file \(list)"])
+            try here.come(["kiosk-1", "kiosk-2", "kiosk-3"])
+            let last = FleetTopics(device: "kiosk-3")
+            let program = try BackgroundProgram(tool: here.apply("--canary", "3", "--watch", "5min"))
+            try here.device.wait("what the canaries are to try") { here.version(on: last.desired) == 1 }
+            try FleetScene.write("topic deny jostle/1/kiosk-1/desired\ntopic readwrite #\n", to: list)
+            try here.server.reload()
+            let second = FleetTopics(device: "kiosk-2")
+            try here.device.want(#"{"version":1,"state":"refused","in_force":0}"#, of: second.reported)
+            #expect(try program.waitForEnd(timeout: .seconds(30)) == .exited(1))
+            try here.device.wait("what they had") { here.version(on: last.desired) == 2 }
+            #expect(program.output.hasSuffix("kiosk-2, kiosk-3 got back what they had, as version 2\n"))
+            #expect(
+                program.errors.contains("what the canaries had cannot be given back: kiosk-1: the server"),
+                "\(program.errors)")
         }
 
         /// A terminal that goes ends it as somebody does who ends it.
