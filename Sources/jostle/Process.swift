@@ -1,6 +1,10 @@
 import DaemonSupport
 import Glibc
 import Loop
+import Synchronization
+
+/// The last signal that told us to end; 0: none has.
+private let lastEnd = Atomic<Int32>(0)
 
 /// The environment we were started with, as `NAME=value` lines.
 func inheritedEnvironment() -> [String] {
@@ -17,14 +21,25 @@ func inheritedEnvironment() -> [String] {
 /// Ends what runs at Ctrl-C and at a request to terminate.
 func stopOnSignals(_ loop: EventLoop, _ stop: @escaping () -> Void) {
     do throws(SystemError) {
-        try loop.onSignals([SIGINT, SIGTERM]) { _ in stop() }
+        try loop.onSignals([SIGINT, SIGTERM]) { signal in
+            lastEnd.store(signal, ordering: .relaxed)
+            stop()
+        }
     } catch {
         complain("signals cannot be watched: \(error)")
     }
 }
 
-/// Whether Ctrl-C or a request to terminate waits to be heard of by `stopOnSignals`: for whoever waits beside the loop.
-func isToldToEnd() -> Bool { isPending([SIGINT, SIGTERM]) }
+/// Whether one of some signals has told us to end, also where `stopOnSignals` has not heard of it yet: for whoever waits beside the loop.
+private func isTold(by signals: [Int32]) -> Bool {
+    signals.contains(lastEnd.load(ordering: .relaxed)) || isPending(signals)
+}
+
+/// Whether that was Ctrl-C or a request to terminate.
+func isToldToEnd() -> Bool { isTold(by: [SIGINT, SIGTERM]) }
+
+/// Whether it was a request to terminate.
+func isTerminated() -> Bool { isTold(by: [SIGTERM]) }
 
 /// Ends the process at Ctrl-C and at a request to terminate, until `stopOnSignals` says what they are to end: for whoever has
 /// done nothing yet that has to be undone, and asks somebody who may never answer.

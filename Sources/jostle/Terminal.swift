@@ -117,9 +117,10 @@ final class Output {
         guard self.failure == nil else { return false }
         self.progress?.hide()
         do throws(SystemError) {
-            // A terminal that stands still goes on at Ctrl-C, and is to be given back as it was.
+            // A terminal that stands still goes on at Ctrl-C, and is to be given back as it was. One that never goes on, as behind a
+            // line that is dead, keeps nobody from being ended by others.
             let descriptor = self.unwaited?.raw ?? STDOUT_FILENO
-            try writeAll(text, to: descriptor, unless: { !self.isTerminal && isToldToEnd() })
+            try writeAll(text, to: descriptor, unless: self.isTerminal ? isTerminated : isToldToEnd)
             return true
         } catch {
             self.failure = error
@@ -139,7 +140,7 @@ final class Output {
 /// - Parameter excerpt: lines below it.
 func complain(_ message: String, showing excerpt: [String] = []) {
     let lines = ["jostle: \(message)"] + excerpt
-    try? writeAll(lines.map { escapedLine($0) + "\n" }.joined(), to: STDERR_FILENO)
+    try? writeAll(lines.map { escapedLine($0) + "\n" }.joined(), to: STDERR_FILENO, unless: isToldToEnd)
 }
 
 extension Columns {

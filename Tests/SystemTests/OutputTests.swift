@@ -278,6 +278,58 @@ extension Surroundings {
             #expect(result.status == 0, "\(result)")
         }
 
+        /// The same where nobody reads what it has to complain of.
+        @Test func whoseComplaintsAreNotReadEndsWhenToldTo() throws {
+            let stage = try Stage()
+            let code = """
+                import fcntl, os, subprocess, sys, termios, time
+                reader, writer = os.pipe()
+                fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 8192)
+                command = subprocess.Popen(sys.argv[1:], stderr=writer)
+                def waiting(): return int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder)
+                before = -1
+                while before < 1 or waiting() != before:
+                    before = waiting()
+                    time.sleep(1)
+                command.terminate()
+                try:
+                    print("it ended with", command.wait(10))
+                except subprocess.TimeoutExpired:
+                    command.kill()
+                """
+            let result = try stage.run([
+                "python3", "-c", code, Programs.path(of: "jostle"), "on", "\(Stage.always),every=20ms", "--", "false",
+            ])
+            // What it runs has status 1 each time.
+            #expect(result.stdout == "it ended with 1\n", "\(result)")
+        }
+
+        /// A terminal that nobody reads any more, as behind a line that is dead, keeps no picture from being ended.
+        @Test func whoHasADeadTerminalEndsWhenToldTo() throws {
+            let stage = try Stage()
+            let code = """
+                import fcntl, os, pty, signal, struct, sys, termios, time
+                pid, terminal = pty.fork()
+                if pid == 0:
+                    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 65535, 65535, 0, 0))
+                    os.execv(sys.argv[1], sys.argv[1:])
+                seen = b""
+                while b"\\x1b[J" not in seen: seen += os.read(terminal, 65536)
+                time.sleep(5)
+                os.kill(pid, signal.SIGTERM)
+                for _ in range(100):
+                    ended, status = os.waitpid(pid, os.WNOHANG)
+                    if ended: sys.exit(os.waitstatus_to_exitcode(status))
+                    time.sleep(0.1)
+                os.kill(pid, signal.SIGKILL)
+                sys.exit("it goes on")
+                """
+            let result = try stage.run(
+                ["env", "TERM=xterm", "timeout", "30", "/usr/bin/python3", "-c", code, Programs.path(of: "jostle")]
+                    + ["scope"])
+            #expect(result.status == 0, "\(result)")
+        }
+
         /// A terminal that claims to be endless costs no more than a large one, and one that stands still has no pictures waiting
         /// for it: whoever ends the command waits for none of them. Counted, not timed.
         @Test func aTerminalIsNoLargerThanPeopleLookAt() throws {
