@@ -45,9 +45,18 @@ package enum BusAddress: Equatable, Sendable, CustomStringConvertible {
             return environment("DBUS_SYSTEM_BUS_ADDRESS") ?? "unix:path=/var/run/dbus/system_bus_socket"
         case .session:
             if let address = environment("DBUS_SESSION_BUS_ADDRESS") { return address }
-            if let directory = environment("XDG_RUNTIME_DIR") { return "unix:path=\(directory)/bus" }
+            if let directory = environment("XDG_RUNTIME_DIR") { return "unix:path=\(Self.escaped(directory))/bus" }
             throw .disconnected("no session bus: neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set")
         }
+    }
+
+    /// A path as it stands in an address: what could be read as a part of it is written byte by byte.
+    package static func escaped(_ path: String) -> String {
+        let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/.".utf8)
+        return path.utf8.map { byte in
+            plain.contains(byte)
+                ? String(Unicode.Scalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }.joined()
     }
 
     /// Whether libdbus may start a program in order to connect, as for `unixexec:` and `autolaunch:`; what is not known to be a

@@ -12,4 +12,9 @@ import Testing
     func whatLibdbusMayStartIsKnownByItsTransport(_ text: String, _ mayStart: Bool) {
         #expect(BusAddress.address(text).mayStartProgram == mayStart)
     }
+
+    @Test func aPathIsNoOtherPartOfAnAddress() {
+        #expect(BusAddress.escaped("/run/user/1000") == "/run/user/1000")
+        #expect(BusAddress.escaped("/a b;c,d=e%\u{1}/\u{FC}") == "/a%20b%3bc%2cd%3de%25%01/%c3%bc")
+    }
 }

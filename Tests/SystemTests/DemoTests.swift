@@ -6,8 +6,10 @@ extension Surroundings {
     /// `jostle demo` as a process: what it says, and that it leaves nothing.
     @Suite(.serialized) struct Demo {
         /// Starts the demo with a directory of its own for what it makes.
-        func start(_ arguments: [String], _ bus: PrivateBus) throws -> (BackgroundProgram, directory: String) {
-            let directory = "\(bus.directory)/demo"
+        func start(
+            _ arguments: [String], _ bus: PrivateBus, in name: String = "demo"
+        ) throws -> (BackgroundProgram, directory: String) {
+            let directory = "\(bus.directory)/\(name)"
             #expect(mkdir(directory, 0o755) == 0)
             let program = try BackgroundProgram(
                 tool: ["python3", Programs.source("Tests/Scripts/leftovers.py"), Programs.path(of: "jostle"), "demo"]
@@ -22,7 +24,8 @@ extension Surroundings {
 
         @Test func tellsEightLinesAndLeavesNothing() throws {
             try PrivateBus.with { bus in
-                let (program, directory) = try self.start(["--json"], bus)
+                // What the directory is called is nothing to the address of the bus in it.
+                let (program, directory) = try self.start(["--json"], bus, in: "of blanks, 100% & more; as they come")
                 #expect(try program.waitForEnd(timeout: .seconds(60)) == .exited(0))
                 let lines = program.output.split(separator: "\n").map(String.init)
                 let (app, player) = ("org.jostle.Demo.App", "org.jostle.Demo.Player")

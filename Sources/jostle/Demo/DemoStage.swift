@@ -75,12 +75,17 @@ final class DemoStage {
     /// - Parameter keepsState: whether the broker has a journal and a state that outlives it.
     func open(keepsState: Bool = false) throws(CommandFailure) {
         stopOnSignals(self.loop) { [weak self] in self?.fail("stopped before the end") }
-        var template = Array("\(environmentValue("TMPDIR") ?? "/tmp")/jostle-demo-XXXXXX".utf8CString)
+        let place = environmentValue("TMPDIR") ?? "/tmp"
+        var template = Array("\(place)/jostle-demo-XXXXXX".utf8CString)
         // SAFETY: the template is a NUL-terminated array of our own.
         guard unsafe mkdtemp(&template) != nil else {
-            throw CommandFailure(.no, "cannot make a directory: \(SystemError.last("mkdtemp"))")
+            throw CommandFailure(.no, "cannot make a directory in \(place): \(SystemError.last("mkdtemp"))")
         }
         self.directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // So long a name a socket has, with what ends it.
+        guard "\(self.directory)/bus".utf8.count < 108 else {
+            throw CommandFailure(.no, "\(place) is too long to have sockets in it; give a shorter one as TMPDIR")
+        }
         if keepsState { self.stateDirectory = "\(self.directory)/state" }
         for path in [self.policyDirectory, self.appDirectory, self.serviceDirectory, self.stateDirectory] {
             // SAFETY: the path is a NUL-terminated string for the time of the call.
@@ -124,8 +129,8 @@ final class DemoStage {
          "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
         <busconfig>
           <type>session</type>
-          <listen>unix:path=\(self.directory)/bus</listen>
-          <servicedir>\(self.serviceDirectory)</servicedir>
+          <listen>unix:path=\(BusAddress.escaped(self.directory))/bus</listen>
+          <servicedir>\(self.serviceDirectory.replacing("&", with: "&amp;").replacing("<", with: "&lt;"))</servicedir>
           <policy context="default">
             <allow send_destination="*"/>
             <allow receive_type="*"/>
