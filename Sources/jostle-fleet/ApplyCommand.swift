@@ -15,7 +15,8 @@ enum ApplyCommand {
     static let without = CommandOption.value(
         "without", "NAME", "leave out of account who only says to be of the group; may be given several times",
         repeats: true)
-    static let wait = CommandOption.flag("wait", "return when all devices that are there have it")
+    static let wait = CommandOption.flag(
+        "wait", "return when all devices that are there, or were when it was sent, have it")
     static let signKey = CommandOption.value(
         "sign-key", "FILE", "the private key (ed25519) by which it is signed", naming: .file)
     private static let watch = TypedOption.time(
@@ -63,8 +64,8 @@ enum ApplyCommand {
             session, group, without: arguments.values(of: without), Progress(isJSON: arguments.has(ServerOption.json)))
         try rollout.check(state)
         if let share { try rollout.tryFirst(state, on: share, terms) }
-        try rollout.publish(state, behind: old)
-        if arguments.has(wait) { try rollout.waitForAll(state.version, atMost: terms.patience) }
+        let there = try rollout.publish(state, behind: old)
+        if arguments.has(wait) { try rollout.waitForAll(state.version, and: there, atMost: terms.patience) }
     }
 
     static func groupName(_ arguments: Arguments, _ command: String) throws(UsageProblem) -> String {

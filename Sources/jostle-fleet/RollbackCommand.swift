@@ -21,10 +21,10 @@ enum RollbackCommand {
         let rollout = Rollout(
             session, group, without: arguments.values(of: ApplyCommand.without),
             Progress(isJSON: arguments.has(ServerOption.json)))
-        try rollout.publish(state, behind: session.book.groups[group])
+        let there = try rollout.publish(state, behind: session.book.groups[group])
         if arguments.has(ApplyCommand.wait) {
             try rollout.waitForAll(
-                state.version, atMost: try arguments.value(of: ApplyCommand.patience) ?? .seconds(300))
+                state.version, and: there, atMost: try arguments.value(of: ApplyCommand.patience) ?? .seconds(300))
         }
     }
 }

@@ -162,21 +162,25 @@ struct Rollout {
 
     /// Wants it of the whole group, and remembers what was wanted before. It is told whole, with what earlier states said and this one does
     /// not: whoever joins the group later is to have all of it.
-    func publish(_ state: DesiredState, behind old: DesiredState?) throws {
+    ///
+    /// - Returns: who was there then.
+    func publish(_ state: DesiredState, behind old: DesiredState?) throws -> Set<String> {
         let before = state.undone(by: old, version: old?.version ?? 1)
+        let there = Set(self.present)
         try self.session.publish(state, behind: before, of: self.group)
         try self.progress.tell(
             "publish", "version \(state.version) is wanted of group \(self.group)", ["version": .count(state.version)])
+        return there
     }
 
-    /// Waits until all that are there report it.
-    func waitForAll(_ version: UInt64, atMost span: TimeSpan) throws {
+    /// Waits until all that are there report it, and all that were: it may be what had them leave.
+    func waitForAll(_ version: UInt64, and there: Set<String>, atMost span: TimeSpan) throws {
         let end = self.now + span
         var hasNews = false
         self.session.onChange = { _ in hasNews = true }
         defer { self.session.onChange = { _ in } }
         while true {
-            let (all, done, bad) = self.count(version)
+            let (all, done, bad) = self.count(version, there)
             try self.progress.tell(
                 "wait", "\(done.count) of \(all.count) devices have it" + (bad.isEmpty ? "" : ", \(bad.count) refused"),
                 ["devices": .count(all.count), "done": .count(done.count), "refused": .count(bad.count)])
@@ -201,9 +205,9 @@ struct Rollout {
         guard missing.isEmpty else { throw FleetFailure(.no, "not in force on: \(Self.list(missing))") }
     }
 
-    /// The devices of the group that are there, those that have it, and those that will not.
-    private func count(_ version: UInt64) -> (all: [String], done: [String], bad: [String]) {
-        let all = self.present
+    /// The devices of the group that are there or were, those that have it, and those that will not.
+    private func count(_ version: UInt64, _ there: Set<String>) -> (all: [String], done: [String], bad: [String]) {
+        let all = self.members.filter { there.contains($0) || self.book.devices[$0]?.isOnline ?? false }
         func outcome(_ name: String) -> DesiredReport.Outcome? {
             self.report(of: name, on: version).flatMap { $0.version == version ? $0.outcome : nil }
         }

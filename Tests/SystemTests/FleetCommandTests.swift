@@ -555,6 +555,21 @@ extension Surroundings {
             #expect(program.output.hasSuffix("5000 of 5000 devices have it\n"), "\(program.output.suffix(200))")
         }
 
+        /// What devices are told may have them leave: nobody says that they have it.
+        @Test func whoLeavesWithItDoesNotHaveIt() throws {
+            let here = try Pretence()
+            let names = ["kiosk-1", "kiosk-2"]
+            try here.come(names)
+            let program = try BackgroundProgram(tool: here.apply("--wait", "--patience", "5s"))
+            try here.device.wait("what all are to do") { here.version(on: Pretence.wanted) == 1 }
+            for name in names {
+                try here.device.want(#"{"online":false}"#, of: FleetTopics(device: name).presence)
+            }
+            try here.device.run(for: 100_000)
+            #expect(try program.waitForEnd(timeout: .seconds(30)) == .exited(1))
+            #expect(program.errors.contains("not in force on: kiosk-1, kiosk-2"), "\(program.errors)")
+        }
+
         /// Somebody who ends it in the middle leaves nothing behind on the canaries.
         @Test func whoEndsItMeanwhileLeavesNothing() throws {
             let here = try Deployment()
