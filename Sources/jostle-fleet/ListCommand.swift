@@ -1,5 +1,6 @@
 import DaemonSupport
 import FleetCore
+import Motion
 
 /// `list`: which devices there are, and what is in force on each.
 enum ListCommand {
@@ -28,7 +29,9 @@ enum ListCommand {
                 device.detectors.joined(separator: " "),
             ])
         }
-        if devices.isEmpty { return try say("no device is known to the server") }
+        if devices.isEmpty {
+            return try say("no device\(wanted.map { " of group \(printable($0))" } ?? "") is known to the server")
+        }
         for line in table.lines { try say(line) }
     }
 }

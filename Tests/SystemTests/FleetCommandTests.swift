@@ -555,6 +555,17 @@ extension Surroundings {
             #expect(program.output.hasSuffix("5000 of 5000 devices have it\n"), "\(program.output.suffix(200))")
         }
 
+        @Test func thatNoneIsOfAGroupIsNotThatThereIsNone() throws {
+            let here = try Pretence()
+            try here.come(["kiosk-1"])
+            let list = [
+                Programs.path(of: "jostle-fleet"), "list", "--plain", "--server", "127.0.0.1:\(here.server.port)",
+            ]
+            let others = try Tool.run(list + ["--group", "others"])
+            #expect(others.stdout == "no device of group others is known to the server\n", "\(others)")
+            #expect(try Tool.run(list + ["--group", Pretence.group]).stdout.contains("\nkiosk-1 "))
+        }
+
         /// What devices are told may have them leave: nobody says that they have it.
         @Test func whoLeavesWithItDoesNotHaveIt() throws {
             let here = try Pretence()
