@@ -581,6 +581,19 @@ extension Surroundings {
             asyncio.run(main(*sys.argv[1:]))
             """
 
+        /// What the directory is called is nothing to the address of the bus in it.
+        @Test func theUsersBusIsFoundWithoutAWord() throws {
+            let stage = try Stage(source: nil)
+            let directory = "\(stage.bus.directory)/a b~, 100%;c=\u{FC}"
+            try #require(mkdir(directory, 0o700) == 0)
+            try #require(symlink("\(stage.bus.directory)/bus", "\(directory)/bus") == 0)
+            let result = try stage.run([
+                "env", "-u", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR=\(directory)", Programs.path(of: "jostle"),
+                "status",
+            ])
+            #expect(result.status == 0, "\(result)")
+        }
+
         /// One that comes and fails at its start, again and again, is followed by one that does not.
         @Test(arguments: [["watch", "shake"], ["on", "shake", "--", "true"]])
         func aBrokerThatLeavesAtOnceIsWaitedForToo(_ arguments: [String]) throws {

@@ -122,7 +122,8 @@ def _address_of(bus: str) -> str:
     if address := os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
         return address
     if directory := os.environ.get("XDG_RUNTIME_DIR"):
-        return f"unix:path={urllib.parse.quote(os.fsencode(directory))}/bus"
+        # dbus-fast takes no "~" in an address.
+        return f"unix:path={urllib.parse.quote(os.fsencode(directory)).replace('~', '%7E')}/bus"
     raise JostleError(
         NO_SERVER, "no session bus: neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR is set"
     )

@@ -1090,7 +1090,7 @@ class Connecting(unittest.IsolatedAsyncioTestCase):
 
     async def test_the_users_bus_is_found_without_a_word(self) -> None:
         async with testing.Broker() as broker:
-            with tempfile.TemporaryDirectory(dir="/tmp", prefix="a b") as directory:
+            with tempfile.TemporaryDirectory(dir="/tmp", prefix="a b~,%") as directory:
                 os.symlink(broker.bus.address.removeprefix("unix:path="), f"{directory}/bus")
                 for unset in ({}, {"DBUS_SESSION_BUS_ADDRESS": ""}):
                     environment = {"XDG_RUNTIME_DIR": directory, **unset}
