@@ -4,14 +4,17 @@ extension Client {
     /// Connects to the first of a server's addresses at which it takes us, and returns when it has: it waits for that, as a program may
     /// that has nothing else to do.
     ///
-    /// - Parameter patience: How long each address is tried, in µs.
+    /// - Parameters:
+    ///   - patience: How long each address is tried, in µs.
+    ///   - isGivenUp: Nobody wants it any more.
     package static func connected(
-        _ settings: ConnectionSettings, to addresses: [String], on loop: EventLoop, patience: Int64
+        _ settings: ConnectionSettings, to addresses: [String], on loop: EventLoop, patience: Int64,
+        unless isGivenUp: () -> Bool = { false }
     ) throws(MQTTProblem) -> Client {
         var problem = MQTTProblem("nobody knows where it is")
         for address in addresses {
             do throws(MQTTProblem) {
-                return try Self.connected(settings, to: address, on: loop, patience: patience)
+                return try Self.connected(settings, to: address, on: loop, patience: patience, unless: isGivenUp)
             } catch {
                 problem = error
             }
@@ -20,7 +23,8 @@ extension Client {
     }
 
     private static func connected(
-        _ settings: ConnectionSettings, to address: String, on loop: EventLoop, patience: Int64
+        _ settings: ConnectionSettings, to address: String, on loop: EventLoop, patience: Int64,
+        unless isGivenUp: () -> Bool
     ) throws(MQTTProblem) -> Client {
         let client = try Client(settings, on: loop)
         var isTaken = false
@@ -37,7 +41,7 @@ extension Client {
         let timer = loop.schedule(after: patience) { isLate = true }
         defer { loop.cancel(timer) }
         do throws(SystemError) {
-            try loop.run(until: { isTaken || isLate || ending != nil })
+            try loop.run(until: { isTaken || isLate || ending != nil || isGivenUp() })
         } catch {
             throw MQTTProblem("\(error)")
         }

@@ -50,11 +50,13 @@ final class FleetSession {
     }
 
     private static func connect(
-        _ settings: ConnectionSettings, on loop: EventLoop, _ patience: TimeSpan
+        _ settings: ConnectionSettings, on loop: EventLoop, _ patience: TimeSpan,
+        unless isGivenUp: () -> Bool = { false }
     ) throws(FleetFailure) -> Client {
         do throws(MQTTProblem) {
             return try Client.connected(
-                settings, to: addresses(of: settings.host), on: loop, patience: patience.microseconds)
+                settings, to: addresses(of: settings.host), on: loop, patience: patience.microseconds,
+                unless: isGivenUp)
         } catch {
             throw FleetFailure(.noService, "\(settings.host): \(error)")
         }
@@ -121,7 +123,8 @@ final class FleetSession {
         let end = self.now + Self.comeback
         while self.ending != nil {
             do throws(FleetFailure) {
-                self.client = try Self.connect(self.settings, on: self.loop, self.patience)
+                self.client = try Self.connect(
+                    self.settings, on: self.loop, self.patience, unless: { self.isStopped })
                 self.client.onEvent = { [unowned self] in self.heard($0) }
                 (self.acknowledged, self.granted, self.ending) = ([:], [:], nil)
             } catch {

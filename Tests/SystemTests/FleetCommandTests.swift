@@ -555,6 +555,30 @@ extension Surroundings {
             #expect(program.output.hasSuffix("5000 of 5000 devices have it\n"), "\(program.output.suffix(200))")
         }
 
+        /// Somebody ends who waits for a server that has gone, and that takes connections again but nobody on them.
+        @Test func whoWaitsForAServerEndsWhenToldTo() throws {
+            let here = try Pretence()
+            let topics = FleetTopics(device: "kiosk-1")
+            try here.come(["kiosk-1"])
+            let program = try BackgroundProgram(
+                tool: here.apply("--canary", "1", "--watch", "5min", "--timeout", "60s"))
+            try here.device.wait("what the canary is to try") { here.version(on: topics.desired) == 1 }
+            try here.server.kill()
+            let silent = """
+                import socket, sys
+                server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+                clients = []
+                while True:
+                    clients.append(server.accept())
+                    print("came", flush=True)
+                """
+            let double = try BackgroundProgram(tool: ["python3", "-c", silent, "\(here.server.port)"])
+            _ = try double.waitForLine(timeout: .seconds(30)) { $0 == "came" }
+            try program.signal(SIGTERM)
+            #expect(try program.waitForEnd(timeout: .seconds(15)) == .exited(3))
+            _ = try double.terminate()
+        }
+
         @Test func thatNoneIsOfAGroupIsNotThatThereIsNone() throws {
             let here = try Pretence()
             try here.come(["kiosk-1"])
