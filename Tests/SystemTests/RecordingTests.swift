@@ -126,7 +126,7 @@ extension Surroundings {
                 #expect(again.stdout == live, "\(recorded)")
             }
             for part in [
-                "deliver \(Self.first) one%20two%0A3%25 peak=", "\(Self.first) S5.passed rule=first at=10-test.conf:8",
+                "deliver \(Self.first) one%20two%0A3%25 peak=", "\(Self.first) S5.passed rule=first at=10-test.conf:9",
                 "S5.taken", "S4.consumed", "verdict -1 ", "verdict \(Self.second) S5.sent", "S3.quota", "S4.outranked",
                 "verdict -2 ", "verdict \(Self.late) ", "policy=1\n", "policy=2\n",
             ] {
