@@ -16,8 +16,8 @@ final class BufferCapture {
     private let loop: EventLoop
     private let sensors: [IIOSensor]
     private let stampClock: StampClock?
-    /// The clock of its stamps before it was ours; `nil`: there is no choice, or it was the same.
-    private let formerClock: String?
+    /// The clock that its stamps are to have again after us; `nil`: there is no choice.
+    private let otherClock: String?
     private var clock: SampleClock
     /// `nil` once it is stopped.
     private var descriptor: OwnedDescriptor?
@@ -62,11 +62,8 @@ final class BufferCapture {
         let directory = device.directory
         guard let node = device.notice.node else { throw DeviceProblem("the device has no node") }
         let descriptor = try Self.take(node)
-        let formerClock = try? directory.textIfAny(Self.clockAttribute)
-        self.formerClock = formerClock == Self.ourClock ? nil : formerClock
-        if self.formerClock != nil, (try? directory.number("buffer/enable")) == 1 {
-            throw DeviceProblem("its buffer runs for another program")
-        }
+        let otherClock = try Self.otherClock(of: directory)
+        self.otherClock = otherClock
         // A reader that was killed may have left it running.
         try directory.write("0", to: "buffer/enable")
         try Self.setTrigger(of: device, sensors)
@@ -80,6 +77,8 @@ final class BufferCapture {
             enabled.insert("\(name)_en")
         }
         var clockBits: Int?
+        var isRunning = false
+        defer { if !isRunning { Self.giveBack(otherClock, to: directory) } }
         let stampClock = try Self.setClock(of: directory)
         if stampClock != nil, let stamp = try? Self.element("in_timestamp", in: directory) {
             elements.append(stamp)
@@ -100,6 +99,7 @@ final class BufferCapture {
         let raw = descriptor.raw
         self.descriptor = consume descriptor
         try directory.write("1", to: "buffer/enable")
+        isRunning = true
         do throws(SystemError) {
             self.watch = try loop.watch(raw, for: .read) { [weak self] _ in self?.read() }
         } catch {
@@ -122,7 +122,7 @@ final class BufferCapture {
         self.loop.cancel(&self.watchdog)
         // A device that is gone cannot be told, and need not be.
         try? self.device.directory.write("0", to: "buffer/enable")
-        if let formerClock { try? self.device.directory.write(formerClock, to: Self.clockAttribute) }
+        Self.giveBack(self.otherClock, to: self.device.directory)
         // At once: another may take its place while this one still tells what it read, and the kernel opens it for one at
         // a time.
         self.descriptor = nil
@@ -173,6 +173,27 @@ final class BufferCapture {
     /// Other programs leave the clock as it is. So a buffer that runs with this one is ours, and one that runs with
     /// another is somebody's, who may open it for each look and have it closed in between, as iio-sensor-proxy does.
     private static let ourClock = "boottime"
+    /// The clock that a device begins with.
+    private static let firstClock = "realtime"
+
+    /// Looks at the clock that its stamps have without us. Throws where somebody else's buffer runs with it.
+    private static func otherClock(of directory: AttributeDirectory) throws(DeviceProblem) -> String? {
+        // Where we cannot set it, a buffer that we left has another than ours, too.
+        guard directory.takes(self.clockAttribute), let clock = try? directory.text(self.clockAttribute) else {
+            return nil
+        }
+        // A reader that was killed has not given it back, and nobody knows what it was.
+        guard clock != self.ourClock else { return self.firstClock }
+        if (try? directory.number("buffer/enable")) == 1 {
+            throw DeviceProblem("its buffer runs for another program")
+        }
+        return clock
+    }
+
+    /// Has its stamps have a clock that is not ours, so that its next buffer is not taken for ours.
+    private static func giveBack(_ clock: String?, to directory: AttributeDirectory) {
+        if let clock { try? directory.write(clock, to: self.clockAttribute) }
+    }
 
     /// Asks for stamps of the clock that we use; returns the clock that it has, `nil` for one that we do not know.
     private static func setClock(of directory: AttributeDirectory) throws(DeviceProblem) -> StampClock? {

@@ -520,6 +520,23 @@ extension Senses {
             #expect(field("method", of: try self.sensor("accelerometer", on: stage)) == "\"buffered\"")
             #expect(try bed.attribute("sampling_frequency", of: Self.imu) == "100")
             #expect(try next.terminate() == .exited(0))
+            // Or the next buffer of somebody else's would seem to be ours.
+            #expect(try bed.attribute("current_timestamp_clock", of: Self.imu) == "realtime")
+        }
+
+        /// What has no buffer of ours has no clock of ours either, by which a later one of somebody else's would seem to be.
+        @Test func aBufferThatCannotBeSetUpKeepsItsClock() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try DeviceBed(stage)
+            try bed.perform(
+                DeviceBed.buffered(), "pipe /dev/iio:device3", "spoil \(Self.imu) buffer/length",
+                "set \(Self.imu) in_accel_z_raw 1000")
+            let reader = try self.start(stage, bed)
+            let script = try stage.startScript("s hear Samples", "s \(Self.claim("accelerometer", 100))")
+            #expect(try self.samples(script, 1).values == [0, 0, 1])
+            #expect(field("method", of: try self.sensor("accelerometer", on: stage)) == "\"polled\"")
+            #expect(try bed.attribute("current_timestamp_clock", of: Self.imu) == "realtime")
+            #expect(try reader.terminate() == .exited(0))
         }
 
         /// The kernel opens a buffer for one at a time: when less is wanted of it, it is let go before it is taken anew.
