@@ -183,7 +183,7 @@ final class AppFileLink {
     /// is, and what the file says counts when it has been read.
     func look(at app: AppID, _ then: @escaping (Told?) -> Void) {
         guard !app.isAnonymous else { return then((nil, [])) }
-        guard self.errands.count < Self.most else { return then(nil) }
+        guard !self.isFull else { return then(nil) }
         var waiting: ((Told?) -> Void)? = then
         self.read(app) { [unowned self] in
             self.unread.insert(app)
@@ -201,8 +201,13 @@ final class AppFileLink {
         }
     }
 
-    /// Whether an app came while its file could not be read, and that has not been read since.
-    func isUnread(_ app: AppID) -> Bool { self.unread.contains(app) }
+    /// Where the file system answers, all apps may come at once and have their files read.
+    private var isFull: Bool {
+        self.errands.count >= (self.isOverdue ? Self.most : self.service.core.limits.apps)
+    }
+
+    /// Whether an app has come, or may have, while its file could not be read, and that has not been read since.
+    func isUnread(_ app: AppID) -> Bool { self.unread.contains(app) || self.isFull }
 
     private func read(_ app: AppID, overdue: @escaping () -> Void, then: @escaping (Told) -> Void) {
         let (source, rounds) = (self.source, self.rounds)
