@@ -159,7 +159,6 @@ int CLinux_raise_unblocked(int signal) {
 
 /* Of interrupts there is one signal for all threads, which nothing comes of by itself, and a timer for each. */
 static pthread_once_t interrupts_once = PTHREAD_ONCE_INIT;
-static int interrupts_work;
 static _Thread_local int interrupts_run;
 static _Thread_local timer_t interrupts_timer;
 static _Thread_local sigset_t interrupts_mask;
@@ -176,13 +175,19 @@ static void prepare_interrupts(void) {
         return;
     }
     if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
-        interrupts_work = sigaction(SIGURG, &action, NULL) == 0;
+        sigaction(SIGURG, &action, NULL);
     }
+}
+
+/* A program may take the signal for itself later, and what it does with one of ours is not known. */
+static int interrupts_are_ours(void) {
+    struct sigaction now;
+    return sigaction(SIGURG, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == interrupted;
 }
 
 void CLinux_interrupt_after(int milliseconds) {
     pthread_once(&interrupts_once, prepare_interrupts);
-    if (!interrupts_work || interrupts_run) {
+    if (interrupts_run || !interrupts_are_ours()) {
         return;
     }
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};

@@ -11,7 +11,8 @@ package struct BoundedWait {
     /// Begins the time, in µs.
     package init(_ microseconds: Int64) {
         self.end = Clock.monotonic.now() + microseconds
-        CLinux_interrupt_after(Int32(clamping: (microseconds + 999) / 1_000))
+        // A timer for no time at all would never run.
+        CLinux_interrupt_after(max(1, Int32(clamping: (microseconds + 999) / 1_000)))
     }
 
     /// Whether the time is over.
