@@ -443,10 +443,14 @@ extension Surroundings {
                 "127.0.0.1:\(here.server.port)",
             ])
             let deadline = ContinuousClock.now + .seconds(60)
-            while !program.output.contains("it waits"), ContinuousClock.now < deadline {
+            // What it says is read only where it is waited for.
+            var word: String?
+            while word == nil, ContinuousClock.now < deadline {
                 try here.device.want(#"{"online":true}"#, of: FleetTopics(device: "kiosk-1").presence)
                 try here.device.run(for: 10_000)
+                word = try? program.waitForLine(timeout: .milliseconds(1)) { $0 == "it waits" }
             }
+            try #require(word != nil, "\(program.output)\(program.errors)")
             _ = try program.waitForLine(timeout: .seconds(20)) { $0 == "it ended with 0" }
         }
 
