@@ -3,8 +3,8 @@ import Glibc
 import Loop
 import Synchronization
 
-/// The last signal that told us to end; 0: none has.
-private let lastEnd = Atomic<Int32>(0)
+/// The signal that told us to end, SIGTERM before any other; 0: none has.
+private let endSignal = Atomic<Int32>(0)
 
 /// The environment we were started with, as `NAME=value` lines.
 func inheritedEnvironment() -> [String] {
@@ -22,7 +22,8 @@ func inheritedEnvironment() -> [String] {
 func stopOnSignals(_ loop: EventLoop, _ stop: @escaping () -> Void) {
     do throws(SystemError) {
         try loop.onSignals([SIGINT, SIGTERM]) { signal in
-            lastEnd.store(signal, ordering: .relaxed)
+            // Who was asked to terminate stays so, whatever comes behind it.
+            if endSignal.load(ordering: .relaxed) != SIGTERM { endSignal.store(signal, ordering: .relaxed) }
             stop()
         }
     } catch {
@@ -32,7 +33,7 @@ func stopOnSignals(_ loop: EventLoop, _ stop: @escaping () -> Void) {
 
 /// Whether one of some signals has told us to end, also where `stopOnSignals` has not heard of it yet: for whoever waits beside the loop.
 private func isTold(by signals: [Int32]) -> Bool {
-    signals.contains(lastEnd.load(ordering: .relaxed)) || isPending(signals)
+    signals.contains(endSignal.load(ordering: .relaxed)) || isPending(signals)
 }
 
 /// Whether that was Ctrl-C or a request to terminate.
