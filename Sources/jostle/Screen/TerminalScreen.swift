@@ -114,7 +114,8 @@ final class TerminalScreen {
             settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
             _ = unsafe tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
         } else if var settings = self.earlier {
-            _ = unsafe tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
+            // A line that is dead never gets rid of what was written to it.
+            _ = unsafe tcsetattr(STDIN_FILENO, isTerminated() ? TCSANOW : TCSADRAIN, &settings)
             self.earlier = nil
         }
     }
