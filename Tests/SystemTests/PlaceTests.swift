@@ -70,7 +70,7 @@ extension Senses {
                     + ["say free", "p0 leave", "p1024 await 1", last])
             try self.waitUntilFull(script)
             try script.waitUntilSaid("staying")
-            let lines = script.output.split(separator: "\n").map(String.init).dropLast()
+            let lines = script.output.split(separator: "\n").map(String.init).prefix { $0 != "staying" }
             let (place, told) = (lines.firstIndex(of: "free"), lines.firstIndex { $0.hasPrefix("p1024 heard") })
             #expect(try #require(place) < #require(told), "\(lines.suffix(6))")
             #expect(lines.last?.hasPrefix("p1024 ok") == true, "\(lines.suffix(6))")
