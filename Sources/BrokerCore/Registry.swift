@@ -118,8 +118,9 @@ package struct Registry {
     /// What exists of an app also while it is not on the bus. The app is of the share of whoever installs it, else of its user's.
     mutating func setInstalled(_ installation: Installation?, of app: AppHandle) {
         self.apps.update(app) { $0?.installed = installation }
-        if let installation, self.apps[app]?.withdrawn.isEmpty == false {
-            let filed = Set(installation.filed.requests.lazy.map(\.name))
+        if self.apps[app]?.withdrawn.isEmpty == false {
+            // What a file does not have any more it may have anew.
+            let filed = Set((installation?.filed.requests ?? []).lazy.map(\.name))
             self.apps.update(app) { $0?.withdrawn.formIntersection(filed) }
         }
         guard let old = self.apps[app]?.payer, let payer = installation?.payer ?? self.apps[app]?.user, payer != old

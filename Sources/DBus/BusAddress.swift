@@ -59,13 +59,20 @@ package enum BusAddress: Equatable, Sendable, CustomStringConvertible {
         }.joined()
     }
 
+    /// Whether all that may be the bus are sockets of this machine.
+    var isNear: Bool { self.transports?.allSatisfy { $0 == "unix" } ?? false }
+
     /// Whether libdbus may start a program in order to connect, as for `unixexec:` and `autolaunch:`; what is not known to be a
     /// socket counts, too.
     package var mayStartProgram: Bool {
-        guard let address = try? self.resolve() else { return false }
-        return address.utf8.split(separator: UInt8(ascii: ";")).contains { entry in
-            let transport = entry.prefix { $0 != UInt8(ascii: ":") }
-            return !["unix", "tcp", "nonce-tcp"].contains { transport.elementsEqual($0.utf8) }
+        self.transports?.contains { !["unix", "tcp", "nonce-tcp"].contains($0) } ?? false
+    }
+
+    /// How each of the places is reached where the bus may be.
+    private var transports: [String]? {
+        guard let address = try? self.resolve() else { return nil }
+        return address.utf8.split(separator: UInt8(ascii: ";")).map {
+            String(decoding: $0.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
         }
     }
 }

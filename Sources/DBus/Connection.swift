@@ -70,8 +70,9 @@ package final class Connection {
     /// How long closing may wait for the bus to take what we sent.
     private static let flushLimit: Int64 = 1_000_000
     /// How long a loop with other things to do may wait for room at a bus, in µs. Anybody can have a bus take nobody: by opening very many
-    /// connections and never saying who he is, or by listening where one was.
-    package static let openingLimit: Int64 = 250_000
+    /// connections and never saying who he is, or by listening where one was. A bus of this machine that has room takes us at once, one
+    /// of another machine after its messages have come and gone.
+    private static let openingLimit: (near: Int64, far: Int64) = (25_000, 250_000)
     /// Messages handled before other descriptors and timers get their turn.
     private static let dispatchBatch = 64
     /// Bytes of messages that may wait in memory for us to read them. libdbus stops reading the socket beyond it.
@@ -113,10 +114,12 @@ package final class Connection {
 
     /// Connects. The greeting follows on the loop.
     ///
-    /// - Parameter limit: How long that may wait for a bus that has no room for one more connection, in µs.
-    package func open(within limit: Int64 = Connection.openingLimit) throws(BusError) {
+    /// - Parameter limit: How long that may wait for a bus that has no room for one more connection, in µs; `nil`: as long as a loop may
+    ///   that has other things to do.
+    package func open(within limit: Int64? = nil) throws(BusError) {
         guard unsafe self.state == .closed && self.raw == nil else { return }
-        let wait = BoundedWait(limit)
+        let wait = BoundedWait(
+            limit ?? (self.address.isNear ? Self.openingLimit.near : Self.openingLimit.far))
         defer { wait.cancel() }
         do throws(BusError) {
             try self.connect()

@@ -8,7 +8,7 @@ extension String {
         // No mark has fewer than two bytes.
         guard self.utf8.count > 2 * Self.mostMarks else { return true }
         // The first of them is U+0300.
-        guard self.utf8.contains(where: { $0 >= 0xCC }) else { return true }
+        guard !self.utf8Span.isKnownASCII, self.utf8.contains(where: { $0 >= 0xCC }) else { return true }
         var marks = 0
         for scalar in self.unicodeScalars {
             marks = scalar.isMark ? marks + 1 : 0
