@@ -75,6 +75,11 @@ package final class DeviceSources {
         self.takeAll(self.finder.devices())
     }
 
+    /// Lets all devices rest, for the end: a buffer runs on when whoever had it is gone.
+    package func stop() {
+        for source in self.sources { source.stop() }
+    }
+
     /// In an order that does not depend on the bus they were found on: so names stay the same from start to start.
     private func takeAll(_ notices: [DeviceNotice]) {
         let order = notices.sorted { a, b in

@@ -122,6 +122,7 @@ struct Main {
                 },
                 // With their names, all claimants are gone.
                 lost: { names.forgetAll() })
+            devices?.stop()
             code.exit()
         } catch let problem as UsageProblem {
             self.syntax.exit(with: problem)

@@ -57,8 +57,7 @@ int open(const char *path, int flags, ...) {
         mode = va_arg(arguments, mode_t);
         va_end(arguments);
     }
-    const char *ending = strrchr(path, '.');
-    if (ending != NULL && strcmp(ending, ".conf") == 0)
+    if (strstr(path, ".conf") != NULL)
         while (*fault == DISK_FAULT_HANG) poll(NULL, 0, 5);
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }

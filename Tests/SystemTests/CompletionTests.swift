@@ -74,8 +74,7 @@ extension Surroundings {
             #expect(try self.complete(stage, ["scope", ""]) == "word\n")
         }
 
-        /// Where no answer is waited for, but the kernel: a bus that takes no connection.
-        @Test func theDeadlineEndsWhatWaitsElsewhere() throws {
+        @Test func aBusWithoutRoomIsNotWaitedFor() throws {
             try PrivateBus.with { bus in
                 let script = """
                     import signal, socket, sys
@@ -97,9 +96,26 @@ extension Surroundings {
                 let path = "\(bus.directory)/full"
                 let server = try BackgroundProgram(tool: ["python3", "-c", script, path])
                 _ = try server.waitForLine { $0 == "full" }
-                let result = try self.ask(["--bus", "unix:path=\(path)", "scope", ""], environment: [:])
-                #expect(result == Tool.Result(status: 128 + SIGALRM, stdout: "", stderr: ""))
+                #expect(try self.complete(["--bus", "unix:path=\(path)", "scope", ""], environment: [:]) == "word\n")
                 _ = try server.terminate()
+            }
+        }
+
+        /// Where no answer is waited for, but the kernel: a home whose server is gone.
+        @Test func theDeadlineEndsWhatWaitsElsewhere() throws {
+            try PrivateBus.with { bus in
+                let fault = "\(bus.directory)/fault"
+                let file = try #require(fopen(fault, "w"))
+                // It hangs.
+                fputs("a", file)
+                try #require(fclose(file) == 0)
+                let result = try self.ask(
+                    ["app", ""],
+                    environment: [
+                        "LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": fault,
+                        "DBUS_SESSION_BUS_ADDRESS": bus.address, "XDG_DATA_HOME": "\(bus.directory)/home.conf",
+                    ])
+                #expect(result == Tool.Result(status: 128 + SIGALRM, stdout: "", stderr: ""))
             }
         }
 

@@ -23,7 +23,7 @@
 /* What stands behind the first two pages of a file NAME.db cannot be read: EIO. */
 #define DISK_FAULT_READ '8'
 
-/* Whatever is named *.conf is not opened as long as this stands there, as where the file system is a server that is gone. */
+/* Whatever is named *.conf, or stands below such a directory, is not opened as long as this stands there, as where the file system is a server that is gone. */
 #define DISK_FAULT_HANG 'a'
 
 /* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
