@@ -117,6 +117,9 @@ final class FleetSession {
     /// How long a server that is gone is waited for, and how often it is tried.
     private static let (comeback, retry) = (TimeSpan.seconds(30), TimeSpan.milliseconds(500))
 
+    /// The connection ended.
+    var isOver: Bool { self.ending != nil }
+
     /// Goes on after somebody stopped us, to put something in order; where the connection ended, with another one.
     func goOn() throws {
         self.isStopped = false

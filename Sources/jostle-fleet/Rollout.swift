@@ -138,7 +138,14 @@ struct Rollout {
         var failure: (any Swift.Error)?
         for (name, old) in before {
             do {
-                try self.session.publish(state.undone(by: old, version: version), for: .device(name))
+                let old = state.undone(by: old, version: version)
+                do {
+                    try self.session.publish(old, for: .device(name))
+                } catch  where self.session.isOver {
+                    // Some servers end the connection of whom they do not let say something.
+                    try self.session.goOn()
+                    try self.session.publish(old, for: .device(name))
+                }
                 given.append(name)
             } catch {
                 failure = failure ?? error

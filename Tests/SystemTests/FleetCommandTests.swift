@@ -470,11 +470,13 @@ extension Surroundings {
             let second = FleetTopics(device: "kiosk-2")
             try here.device.want(#"{"version":1,"state":"refused","in_force":0}"#, of: second.reported)
             #expect(try program.waitForEnd(timeout: .seconds(30)) == .exited(1))
-            try here.device.wait("what they had") { here.version(on: last.desired) == 2 }
-            #expect(program.output.hasSuffix("kiosk-2, kiosk-3 got back what they had, as version 2\n"))
+            #expect(
+                program.output.hasSuffix("kiosk-2, kiosk-3 got back what they had, as version 2\n"), "\(program.output)"
+            )
             #expect(
                 program.errors.contains("what the canaries had cannot be given back: kiosk-1: the server"),
                 "\(program.errors)")
+            try here.device.wait("what they had") { here.version(on: last.desired) == 2 }
         }
 
         /// A terminal that goes ends it as somebody does who ends it.
