@@ -68,6 +68,7 @@ struct UsageWatch {
         guard var holder = self.holders[app] else { return }
         holder.payer = nil
         holder.installed = []
+        holder.withdrawn = []
         holder.filed = []
         self.holders[app] = holder.user == nil ? nil : holder
     }
