@@ -151,7 +151,7 @@ extension EndToEnd {
             try disk.set(.none)
             _ = try broker.waitForLine(on: .errors) { $0.contains("the disk is well again") }
             #expect(!broker.errors.contains("set aside"), "\(broker.errors)")
-            #expect(try stage.property("Durable", at: Stage.Object.app(Self.app)) == "b true")
+            try stage.untilDurable(Self.app)
         }
 
         /// What is on the disk is known, though nothing can be written there: who says it again is told that it is there.
@@ -181,7 +181,7 @@ extension EndToEnd {
             try disk.set(fault)
             try disk.start()
             try stage.until("trouble") { try self.durability(stage) == "s \"degraded\"" }
-            #expect(try stage.property("Durable", at: object) == "b true")
+            try stage.untilDurable(Self.app)
             try stage.until("its detector is at work") { try stage.count("Hits", at: object) > 2 }
             // Another app's word that is not there is none of its business.
             let new = try stage.script(

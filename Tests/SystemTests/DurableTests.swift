@@ -38,11 +38,6 @@ extension EndToEnd {
             try stage.property(name, at: Self.object)
         }
 
-        /// Waits until a broker that has begun knows what lasts: a slow disk is not waited for until it has said so.
-        private func untilKnown(_ stage: Stage) throws {
-            try stage.until("what lasts is known") { try self.property("Durable", stage) == "b true" }
-        }
-
         /// An app that is there for one user has its file there. On a system bus no user speaks for all.
         @Test(arguments: [false, true])
         func aFileOfItsUserIsEnough(_ isSystemBus: Bool) throws {
@@ -103,7 +98,7 @@ extension EndToEnd {
             // Acknowledged is committed: the broker can be killed at once.
             try stage.kill(stage.broker)
             try self.start(stage)
-            try self.untilKnown(stage)
+            try stage.untilDurable(Self.app)
             #expect(try self.property("State", stage) == "s \"dead\"")
             #expect(try self.property("Grants", stage) == "as 1 \"audio\"")
             #expect(try self.property("Detectors", stage).contains("\"skip\""))
@@ -146,7 +141,7 @@ extension EndToEnd {
             #expect(lines.count == 3)
             try stage.kill(stage.broker)
             try self.start(stage)
-            try self.untilKnown(stage)
+            try stage.untilDurable(Self.app)
             #expect(try self.property("Detectors", stage) == "a(sa{sv}) 0")
 
             _ = try stage.script(Self.register() + [Self.add])
@@ -232,7 +227,7 @@ extension EndToEnd {
             // Nor after the broker has started anew; the app itself is welcome.
             try stage.kill(stage.broker)
             try self.start(stage)
-            try self.untilKnown(stage)
+            try stage.untilDurable(Self.app)
             let again = try Tool.run(
                 Stage.nobody + script
                     + Self.register("thief"))

@@ -118,10 +118,7 @@ extension EndToEnd {
                 #expect(try self.register(stage, by: sandbox).contains("\"identity\": \"flatpak\""))
                 try stage.kill(stage.broker)
                 try self.start(stage)
-                // A slow disk is not waited for until it has said what it knows.
-                try stage.until("what lasts is known") {
-                    try stage.property("Durable", at: Stage.Object.app(Self.app)) == "b true"
-                }
+                try stage.untilDurable(Self.app)
             }
             #expect(try stage.jostle("forget", Self.app).status == 0)
             #expect(try self.register(stage).contains("\"identity\": \"name\""))

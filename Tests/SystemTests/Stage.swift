@@ -364,6 +364,11 @@ final class Stage {
         }
     }
 
+    /// Waits until a broker that has begun knows that an app is durable: it waits 250 ms for what the disk says, and goes on without.
+    func untilDurable(_ app: String) throws {
+        try self.until("what lasts is known") { try self.property("Durable", at: Object.app(app)) == "b true" }
+    }
+
     /// Looks again and again until `isSo`. Between two looks the processors are left to those who are looked at.
     func until(
         _ what: String, timeout: Duration = .seconds(20), _ isSo: () throws -> Bool

@@ -123,7 +123,7 @@ extension EndToEnd {
             try stage.startBroker(
                 policy: "[Policy]\nDefault=allow\n", apps: [Self.app: "[App]\nUsage=Skips\n"], "--state-dir",
                 stage.state)
-            #expect(try stage.property("Durable", at: Stage.Object.app(Self.app)) == "b true")
+            try stage.untilDurable(Self.app)
             return took
         }
 
