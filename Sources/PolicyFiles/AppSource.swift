@@ -94,7 +94,7 @@ package struct AppSource: Sendable {
     /// Reads all files, one after the other: there may be very many.
     package func readAll() -> Reading {
         let loading = AppLoading(self.directories, mustExist: self.areGiven, waits: false)
-        while loading.step() != .done {}
+        loading.run()
         return loading.finish()
     }
 

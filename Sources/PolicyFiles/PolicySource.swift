@@ -47,7 +47,7 @@ package struct PolicySource: Sendable {
     /// Reads everything anew: what stands in the files, and the files.
     package func read() -> (reading: PolicyReading, files: [PolicyFile]) {
         let loading = PolicyLoading(self.sets, single: self.single, naming: self.naming, waits: false)
-        while loading.step() != .done {}
+        loading.run()
         return loading.finish()
     }
 
