@@ -1,5 +1,6 @@
 import CDBus
 import Glibc
+import Loop
 
 /// Which bus to talk to.
 package enum BusAddress: Equatable, Sendable, CustomStringConvertible {
@@ -52,11 +53,10 @@ package enum BusAddress: Equatable, Sendable, CustomStringConvertible {
 
     /// A path as it stands in an address: what could be read as a part of it is written byte by byte.
     package static func escaped(_ path: String) -> String {
-        let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/.".utf8)
-        return path.utf8.map { byte in
-            plain.contains(byte)
-                ? String(Unicode.Scalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-        }.joined()
+        // SAFETY: libdbus reads the path, and gives away the text it makes of it.
+        guard let text = unsafe dbus_address_escape_value(path) else { invariantFailure("out of memory") }
+        defer { unsafe dbus_free(text) }
+        return unsafe String(cString: text)
     }
 
     /// Whether all that may be the bus are sockets of this machine.
