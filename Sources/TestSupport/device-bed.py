@@ -38,6 +38,8 @@ import errno
 import math
 import os
 import shlex
+import shutil
+import signal
 import stat
 import struct
 import sys
@@ -224,9 +226,18 @@ class Bed:
 
 def main():
     bed = Bed()
-    print("bed", bed.root, flush=True)
+    # Whoever is asked to end leaves nothing behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    try:
+        print("bed", bed.root, flush=True)
+        serve(bed, sys.argv[1])
+    finally:
+        shutil.rmtree(bed.root, ignore_errors=True)
+
+
+def serve(bed, fifo):
     # Opened for both, so that the end of one writer is not the end of commands.
-    with os.fdopen(os.open(sys.argv[1], os.O_RDWR)) as commands:
+    with os.fdopen(os.open(fifo, os.O_RDWR)) as commands:
         for line in commands:
             words = shlex.split(line)
             try:

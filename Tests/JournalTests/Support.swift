@@ -53,6 +53,8 @@ final class Directory {
 /// A store and its news, as a loop would fetch them.
 final class Keeper {
     let store: Store
+    /// Not gone before the store's thread is, which would make it anew.
+    private let place: Directory
     private let bell: DispatchSemaphore
     private(set) var news: [String] = []
 
@@ -61,6 +63,7 @@ final class Keeper {
     ///   - joins: Changes of durable apps are written without being joined with what was there.
     init(_ place: Directory, started: Int64 = 1_000_000, limits: StoreLimits = Keeper.quick, joins: Bool = true) {
         let bell = DispatchSemaphore(value: 0)
+        self.place = place
         self.bell = bell
         let run = StoreRun(started: started, boot: "boot", version: "test")
         self.store = Store(in: place.path, run: run, limits: limits) { bell.signal() }
@@ -118,6 +121,8 @@ final class Keeper {
         self.keep(verdicts, from: wall)
         try self.until("\(verdicts.count) rows") { self.store.counts.written >= before + UInt64(verdicts.count) }
     }
+
+    deinit { self.close() }
 
     func close() { self.store.close(within: .seconds(20)) }
 
