@@ -193,6 +193,16 @@ package final class Connection {
         }
     }
 
+    /// Connects to a bus that is there, or tries again as after a loss: one that has no room for us has it later.
+    package func openIfThere() throws(BusError) {
+        do throws(BusError) {
+            try self.open()
+        } catch {
+            guard error.isOverLimit else { throw error }
+            self.scheduleRetry()
+        }
+    }
+
     private func install(on raw: OpaquePointer) {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         // SAFETY: all callbacks run on this thread while we are alive; `drop` takes them back.

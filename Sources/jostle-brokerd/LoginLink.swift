@@ -31,10 +31,6 @@ final class LoginLink {
     private var told: Bool?
     /// Runs when the list is to be asked for again.
     private var timer: EventLoop.TimerID?
-    /// Runs when the bus is to be tried again that had no room.
-    private var opening: EventLoop.TimerID?
-    /// How long to wait until then, in µs.
-    private static let openingPause: Int64 = 5_000_000
 
     /// - Parameter connection: to logind's bus; the broker's own if it is the same.
     init(_ service: BrokerService, on connection: Connection) {
@@ -65,18 +61,15 @@ final class LoginLink {
         _ = self.names.follow(Self.name, ownRule: true) { [weak self] in self?.ownerChanged($0) }
     }
 
-    /// Connects, if the connection is our own. A bus that is not there has no logind.
+    /// Connects, if the connection is our own. A bus that is not there has no logind, and is not waited for.
     func open() {
         guard self.isOwn else { return }
         self.connection.onReady = { [unowned self] in self.names.refresh() }
         self.connection.onLost = { [unowned self] in self.names.forgetAll() }
         do throws(BusError) {
-            try self.connection.open()
+            try self.connection.openIfThere()
         } catch {
             self.service.log.debug("no logind: \(error)")
-            // A bus that has no room for us is there all the same.
-            guard error.isOverLimit else { return }
-            self.service.loop.set(&self.opening, after: Self.openingPause) { [weak self] in self?.open() }
         }
     }
 

@@ -127,11 +127,11 @@ struct Main {
         return PolicyDirectories.outside(ofSystem: daemon.bus.address == .system, kind, environmentValue)
     }
 
-    /// Where logind is. One that is not there is not waited for.
+    /// Where logind is.
     private static func loginBus(_ arguments: Arguments, _ daemon: Daemon) throws(UsageProblem) -> Connection {
         let own = daemon.bus.address
         let address = try arguments.value(of: self.loginBusOption) ?? (own == .session ? .system : own)
-        return address == own ? daemon.bus : Connection(to: address, on: daemon.loop)
+        return address == own ? daemon.bus : Self.connection(to: address, daemon)
     }
 
     /// Where the reader may be: with a connection of its own when that is another bus than the apps'.
@@ -143,9 +143,11 @@ struct Main {
         case .told(let address): addresses = [address]
         case .auto: addresses = own == .system ? [own] : [.system, own]
         }
-        return addresses.map {
-            $0 == own
-                ? daemon.bus : Connection(to: $0, on: daemon.loop, retry: .upTo(microseconds: Daemon.longestRetry))
-        }
+        return addresses.map { $0 == own ? daemon.bus : Self.connection(to: $0, daemon) }
+    }
+
+    /// A connection to another bus than the apps'. One that was there is waited for.
+    private static func connection(to address: BusAddress, _ daemon: Daemon) -> Connection {
+        Connection(to: address, on: daemon.loop, retry: .upTo(microseconds: Daemon.longestRetry))
     }
 }

@@ -71,7 +71,8 @@ final class ReaderSearch {
     func open(besides own: Connection) throws(BusError) {
         for place in self.places where place.bus !== own {
             guard self.hasChoice else {
-                try self.openOnly(place.bus)
+                // The only one there is has to be there.
+                try place.bus.openIfThere()
                 continue
             }
             guard place.bus.openOrRetry() else {
@@ -81,16 +82,6 @@ final class ReaderSearch {
             place.bus.loop.once(at: Clock.monotonic.now() + Self.patience) { [weak self] in
                 if !place.isKnown { self?.isAway(place) }
             }
-        }
-    }
-
-    /// The only one there is has to be there; one that has no room for us is, and has it later.
-    private func openOnly(_ bus: Connection) throws(BusError) {
-        do throws(BusError) {
-            try bus.open()
-        } catch {
-            guard error.isOverLimit else { throw error }
-            _ = bus.openOrRetry()
         }
     }
 

@@ -241,6 +241,24 @@ extension EndToEnd {
             try stage.until("it is awake") { try remaining() < last }
         }
 
+        /// One that is a bus of its own, as a session's broker has it, is found again when it has begun anew.
+        @Test func aLoginBusThatBeginsAnewIsFoundAgain() throws {
+            let there = try Stage(source: nil, broker: false, replaceable: true)
+            let stage = try Stage(source: nil, broker: false)
+            try stage.startBroker("--login-bus", there.address)
+            for isFirst in [true, false] {
+                let mock = try self.startLogin(there)
+                try self.mock(there, "AddSession", "ssusb", "c1", "seat0", Self.own, "me", "true")
+                try self.lock("c1", isFirst, there)
+                try self.mock(
+                    there, "EmitSignal", "sssav", "org.freedesktop.login1.Manager", "SessionNew", "so", "2", "s", "c1",
+                    "o", "/org/freedesktop/login1/session/c1")
+                try stage.until("it says how the screen is") { try self.locked(stage) == isFirst }
+                if isFirst { try there.replaceBus() }
+                _ = try mock.terminate()
+            }
+        }
+
         @Test func aLoginBusThatIsNotThereIsNone() throws {
             let stage = try Stage(source: nil, broker: false)
             try stage.startBroker("--login-bus", "unix:path=/nonexistent/bus")
