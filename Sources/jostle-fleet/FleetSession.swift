@@ -43,8 +43,8 @@ final class FleetSession {
         self.client.onEvent = { [unowned self] in self.heard($0) }
         // A terminal that goes ends us, too, unless whoever started us wants it otherwise, as nohup does.
         let signals = [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
-        try self.loop.onSignals(signals) { [unowned self] _ in
-            noteEnd()
+        try self.loop.onSignals(signals) { [unowned self] signal in
+            EndRequest.note(signal)
             self.isStopped = true
         }
     }

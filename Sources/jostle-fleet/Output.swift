@@ -1,20 +1,14 @@
 import DaemonSupport
 import Glibc
 import Loop
-import Synchronization
 
-/// Whether somebody has told us to end, also where we go on to put something in order.
-private let isEnding = Atomic<Bool>(false)
-
-/// Somebody tells us to end: from then on nobody is waited for who does not read.
-func noteEnd() { isEnding.store(true, ordering: .relaxed) }
-
-/// Whether somebody has told us to end, also where the loop has not heard of it yet: for whoever waits beside it.
-func isToldToEnd() -> Bool { isEnding.load(ordering: .relaxed) || isPending([SIGINT, SIGTERM, SIGHUP]) }
+/// Whether somebody has told us to end, also where we go on to put something in order: from then on nobody is waited for who does not
+/// read.
+func isToldToEnd() -> Bool { EndRequest.hasCome(by: [SIGINT, SIGTERM, SIGHUP]) }
 
 /// Says something to people, beside the output.
 func complain(_ message: String) {
-    try? writeAll(escapedLine("\(Main.name): \(message)") + "\n", to: STDERR_FILENO, unless: isToldToEnd)
+    try? StandardStream.errors.write(escapedLine("\(Main.name): \(message)") + "\n", unless: isToldToEnd)
 }
 
 /// Writes a line to standard output at once. What others named in it does nothing to a terminal.
@@ -33,7 +27,7 @@ private func write(_ text: String) throws(FleetFailure) {
 /// - Parameter isVain: asked now and then while whoever reads stands still. When it says so it is as if nobody read.
 func isWritten(_ text: String, unless isVain: () -> Bool) throws(FleetFailure) -> Bool {
     do throws(SystemError) {
-        try writeAll(text, to: STDOUT_FILENO, unless: isVain)
+        try StandardStream.output.write(text, unless: isVain)
         return true
     } catch {
         guard error.code == EPIPE else { throw FleetFailure(.no, "cannot write the output: \(error)") }
@@ -42,4 +36,4 @@ func isWritten(_ text: String, unless isVain: () -> Bool) throws(FleetFailure) -
 }
 
 /// Whether somebody looks at the output as it comes, on a terminal that can do more than print.
-func isOutputTerminal() -> Bool { isatty(STDOUT_FILENO) == 1 && environmentValue("TERM") ?? "dumb" != "dumb" }
+func isOutputTerminal() -> Bool { StandardStream.output.isTerminal && environmentValue("TERM") ?? "dumb" != "dumb" }

@@ -87,7 +87,11 @@ final class OutputFile {
     }
 
     func write(_ bytes: [UInt8]) throws(SystemError) {
-        try writeAll(String(decoding: bytes, as: UTF8.self), to: self.descriptor, unless: isToldToEnd)
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard self.descriptor != STDOUT_FILENO else {
+            return try StandardStream.output.write(text, unless: isToldToEnd)
+        }
+        try writeAll(text, to: self.descriptor, unless: isToldToEnd)
     }
 
     /// Takes the place of what has its name. What is written afterwards is there at once.

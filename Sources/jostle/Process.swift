@@ -1,10 +1,6 @@
 import DaemonSupport
 import Glibc
 import Loop
-import Synchronization
-
-/// The signal that told us to end, SIGTERM before any other; 0: none has.
-private let endSignal = Atomic<Int32>(0)
 
 /// The environment we were started with, as `NAME=value` lines.
 func inheritedEnvironment() -> [String] {
@@ -22,8 +18,7 @@ func inheritedEnvironment() -> [String] {
 func stopOnSignals(_ loop: EventLoop, _ stop: @escaping () -> Void) {
     do throws(SystemError) {
         try loop.onSignals([SIGINT, SIGTERM]) { signal in
-            // Who was asked to terminate stays so, whatever comes behind it.
-            if endSignal.load(ordering: .relaxed) != SIGTERM { endSignal.store(signal, ordering: .relaxed) }
+            EndRequest.note(signal)
             stop()
         }
     } catch {
@@ -31,16 +26,11 @@ func stopOnSignals(_ loop: EventLoop, _ stop: @escaping () -> Void) {
     }
 }
 
-/// Whether one of some signals has told us to end, also where `stopOnSignals` has not heard of it yet: for whoever waits beside the loop.
-private func isTold(by signals: [Int32]) -> Bool {
-    signals.contains(endSignal.load(ordering: .relaxed)) || isPending(signals)
-}
-
-/// Whether that was Ctrl-C or a request to terminate.
-func isToldToEnd() -> Bool { isTold(by: [SIGINT, SIGTERM]) }
+/// Whether Ctrl-C or a request to terminate has told us to end, also where `stopOnSignals` has not heard of it yet.
+func isToldToEnd() -> Bool { EndRequest.hasCome(by: [SIGINT, SIGTERM]) }
 
 /// Whether it was a request to terminate.
-func isTerminated() -> Bool { isTold(by: [SIGTERM]) }
+func isTerminated() -> Bool { EndRequest.hasCome(by: [SIGTERM]) }
 
 /// Ends the process at Ctrl-C and at a request to terminate, until `stopOnSignals` says what they are to end: for whoever has
 /// done nothing yet that has to be undone, and asks somebody who may never answer.

@@ -86,7 +86,7 @@ struct TeachCommand {
             self.terminal.print(line)
             return
         }
-        try? writeAll(escapedLine(line) + "\n", to: STDERR_FILENO, unless: isToldToEnd)
+        try? StandardStream.errors.write(escapedLine(line) + "\n", unless: isToldToEnd)
     }
 
     /// Nobody makes a gesture three times for a file that is not there, nor is one written over for its sake. What is read later is not

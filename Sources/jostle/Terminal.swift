@@ -23,7 +23,7 @@ struct Terminal {
     }
 
     init() {
-        self.isInteractive = isatty(STDOUT_FILENO) == 1
+        self.isInteractive = StandardStream.output.isTerminal
         self.isDumb = environmentValue("TERM") == "dumb"
         self.hasColor = self.isInteractive && !self.isDumb && environmentValue("NO_COLOR") == nil
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environmentValue($0) }.first { !$0.isEmpty }
@@ -93,24 +93,8 @@ struct Terminal {
 /// Standard output, and what became of it.
 final class Output {
     private var failure: SystemError?
-    private let isTerminal = isatty(STDOUT_FILENO) == 1
-    /// The terminal opened for ourselves, so that no call waits in it: at Ctrl-C the kernel throws away what a terminal has not
-    /// read, and wakes nobody who waits in a call for room.
-    private var unwaited: OwnedDescriptor?
     /// What stands in the line where the output may go on.
     weak var progress: Progress?
-
-    init() {
-        var unwaited: OwnedDescriptor?
-        do throws(SystemError) {
-            if self.isTerminal {
-                unwaited = try OwnedDescriptor(opening: "/proc/self/fd/1", O_WRONLY | O_NONBLOCK)
-            }
-        } catch {
-            // Then it is as before.
-        }
-        self.unwaited = consume unwaited
-    }
 
     /// - Returns: false when this or anything before it could not be written: all that follows is in vain.
     func write(_ text: String) -> Bool {
@@ -119,8 +103,8 @@ final class Output {
         do throws(SystemError) {
             // A terminal that stands still goes on at Ctrl-C, and is to be given back as it was. One that never goes on, as behind a
             // line that is dead, keeps nobody from being ended by others.
-            let descriptor = self.unwaited?.raw ?? STDOUT_FILENO
-            try writeAll(text, to: descriptor, unless: self.isTerminal ? isTerminated : isToldToEnd)
+            try StandardStream.output.write(
+                text, unless: StandardStream.output.isTerminal ? isTerminated : isToldToEnd)
             return true
         } catch {
             self.failure = error
@@ -140,7 +124,7 @@ final class Output {
 /// - Parameter excerpt: lines below it.
 func complain(_ message: String, showing excerpt: [String] = []) {
     let lines = ["jostle: \(message)"] + excerpt
-    try? writeAll(lines.map { escapedLine($0) + "\n" }.joined(), to: STDERR_FILENO, unless: isToldToEnd)
+    try? StandardStream.errors.write(lines.map { escapedLine($0) + "\n" }.joined(), unless: isToldToEnd)
 }
 
 extension Columns {

@@ -496,6 +496,34 @@ extension Surroundings {
             try here.device.wait("what it had") { here.version(on: topics.desired) == 2 }
         }
 
+        /// A terminal that nobody reads any more, as behind a line that is dead, keeps nobody from being ended.
+        @Test func whoHasADeadTerminalEndsWhenToldTo() throws {
+            let here = try Pretence()
+            try here.come((1...1_000).map { "kiosk-\($0)" })
+            let code = """
+                import array, fcntl, os, pty, signal, sys, termios, time
+                pid, terminal = pty.fork()
+                if pid == 0: os.execv(sys.argv[1], sys.argv[1:])
+                held = array.array("i", [0, 0])
+                def isNew():
+                    held[1] = held[0]
+                    fcntl.ioctl(terminal, termios.FIONREAD, held)
+                    return held[0] == 0 or held[0] != held[1]
+                while isNew(): time.sleep(1)
+                os.kill(pid, signal.SIGTERM)
+                for _ in range(200):
+                    ended, status = os.waitpid(pid, os.WNOHANG)
+                    if ended: sys.exit(os.waitstatus_to_exitcode(status))
+                    time.sleep(0.1)
+                os.kill(pid, signal.SIGKILL)
+                sys.exit("it goes on")
+                """
+            let result = try Tool.run(
+                ["/usr/bin/python3", "-c", code, Programs.path(of: "jostle-fleet"), "watch", "--plain"]
+                    + ["--server", "127.0.0.1:\(here.server.port)"], timeout: .seconds(80))
+            #expect(result.status == 1 && !result.stderr.contains("it goes on"), "\(result)")
+        }
+
         /// The server begins anew while canaries try something: they get back what they had when it is there.
         @Test func aServerThatBeginsAnewLeavesNothing() throws {
             let here = try Pretence()

@@ -65,7 +65,7 @@ final class Progress {
     /// - Parameter total: `nil` when nobody knows where it ends: then nothing is said.
     init(_ title: String, of total: Int64?, _ terminal: Terminal) {
         self.line = ProgressLine(title, of: total ?? 1, at: Clock.monotonic.now())
-        self.isWanted = total != nil && isatty(STDERR_FILENO) == 1 && !terminal.isDumb
+        self.isWanted = total != nil && StandardStream.errors.isTerminal && !terminal.isDumb
         self.output = terminal.output
         if self.isWanted { self.output.progress = self }
     }
@@ -79,14 +79,14 @@ final class Progress {
         self.isSeen = true
         // No longer than the line, or it could not be taken back.
         let shown = escapedLine(text).prefix(Terminal.width(of: STDERR_FILENO) - 1)
-        try? writeAll("\r\(shown)\u{1B}[K", to: STDERR_FILENO)
+        try? StandardStream.errors.write("\r\(shown)\u{1B}[K", unless: isToldToEnd)
     }
 
     /// Takes the line away, until there is more to say.
     func hide() {
         guard self.isSeen else { return }
         self.isSeen = false
-        try? writeAll("\r\u{1B}[K", to: STDERR_FILENO)
+        try? StandardStream.errors.write("\r\u{1B}[K", unless: isToldToEnd)
     }
 
     /// The work is over.
