@@ -169,6 +169,7 @@ extension Value: WireValue {
             while inner.type != CDBUS_TYPE_INVALID {
                 entries.append(
                     try inner.container { (pair: inout WireReader) throws(WireError) in
+                        try pair.checkKey()
                         let key = try self.readBare(from: &pair)
                         return Entry(key, try self.readBare(from: &pair))
                     })

@@ -1,4 +1,5 @@
 import CDBus
+import Glibc
 import Loop
 import Motion
 
@@ -95,6 +96,18 @@ package struct WireReader {
         unsafe dbus_message_iter_next(&self.iterator)
         guard value.isStreamSafe else { throw .notStreamSafe }
         return value
+    }
+
+    /// Refuses a text we stand at as the key of an entry when it is not ASCII: to hash another one takes as long as to understand it, and
+    /// nobody looks for one.
+    mutating func checkKey() throws(WireError) {
+        guard self.type == CDBUS_TYPE_STRING else { return }
+        var pointer: UnsafePointer<CChar>?
+        // SAFETY: the type was compared; the string ends with a NUL and lives in the message, and nothing of it is kept.
+        unsafe dbus_message_iter_get_basic(&self.iterator, &pointer)
+        guard let pointer = unsafe pointer else { return }
+        let bytes = unsafe UnsafeRawBufferPointer(start: pointer, count: strlen(pointer))
+        guard unsafe bytes.allSatisfy({ $0 < 0x80 }) else { throw .keyNotASCII }
     }
 
     /// A descriptor of our own, close-on-exec.

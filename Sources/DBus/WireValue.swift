@@ -36,6 +36,7 @@ package enum WireError: Swift.Error, Equatable, CustomStringConvertible {
     case badDescriptor
     case unexpectedDescriptor
     case notStreamSafe
+    case keyNotASCII
 
     package var description: String {
         switch self {
@@ -45,6 +46,7 @@ package enum WireError: Swift.Error, Equatable, CustomStringConvertible {
         case .badDescriptor: "the message holds no such file descriptor"
         case .unexpectedDescriptor: "a file descriptor stands where none belongs"
         case .notStreamSafe: "a text has more than 30 combining marks in a row"
+        case .keyNotASCII: "a key has other characters than ASCII's"
         }
     }
 }
@@ -236,6 +238,7 @@ extension Dictionary: WireValue where Key: WireValue & Comparable, Value: WireVa
         try reader.container { (array: inout WireReader) throws(WireError) in
             while array.type != CDBUS_TYPE_INVALID {
                 try array.container { (entry: inout WireReader) throws(WireError) in
+                    try entry.checkKey()
                     let key = try Key.read(from: &entry)
                     let value = try Value.read(from: &entry)
                     if result[key] == nil { result[key] = value }
