@@ -23,6 +23,7 @@ struct JournalStore: ~Copyable {
     private var sinceTrim = 0
     /// When what is too old is looked for, though nothing is written, in the time of `Clock.monotonic`.
     private(set) var nextTrim: Int64
+    private var doubt: ClockDoubt
 
     /// What verdicts become, made with the help of the one before.
     private final class Details {
@@ -129,9 +130,14 @@ struct JournalStore: ~Copyable {
             "UPDATE verdict SET reason = ?4, delivered = ?5, ended = ?6 WHERE \(newest) AND reason IN (\(open))")
         let fail = try file.database.prepare(
             "UPDATE verdict SET failures = failures + 1, failure = ?4 WHERE \(newest)")
-        try Self.removeOld(limits.journalAge, before: run.started, from: file)
         var clips = try ClipTable.find(in: file, limits)
-        try clips?.removeOld(before: run.started, from: file)
+        let now = Clock.monotonic.now()
+        let latest = try Self.latest(before: number, in: file)
+        var doubt = ClockDoubt(latest: latest ?? run.started)
+        if doubt.believes(run.started, at: now, after: Self.trimPause(limits.journalAge)) {
+            try Self.removeOld(limits.journalAge, before: run.started, from: file)
+            try clips?.removeOld(before: run.started, from: file)
+        }
         let pageCount = try file.database.prepare("PRAGMA page_count")
         let pageSize = try file.database.number("PRAGMA page_size") ?? 4_096
         self.limits = limits
@@ -144,7 +150,8 @@ struct JournalStore: ~Copyable {
         self.end = end
         self.fail = fail
         self.clips = clips
-        self.nextTrim = Self.nextTrim(limits.journalAge)
+        self.nextTrim = now + Self.trimPause(limits.journalAge)
+        self.doubt = doubt
         self.file = file
     }
 
@@ -395,11 +402,15 @@ struct JournalStore: ~Copyable {
     mutating func tidy(at wall: Int64) throws(StoreError) {
         // However many rows a commit had, the file is no larger than it may be when it is over.
         let isFull = try self.pages() > self.mostPages
-        if self.sinceTrim >= Self.trimEvery || isFull || Clock.monotonic.now() >= self.nextTrim {
+        let now = Clock.monotonic.now()
+        if self.sinceTrim >= Self.trimEvery || isFull || now >= self.nextTrim {
+            let pause = Self.trimPause(self.limits.journalAge)
             self.sinceTrim = 0
-            self.nextTrim = Self.nextTrim(self.limits.journalAge)
-            try Self.removeOld(self.limits.journalAge, before: wall, from: self.file)
-            try self.clips?.removeOld(before: wall, from: self.file)
+            self.nextTrim = now + pause
+            if self.doubt.believes(wall, at: now, after: pause) {
+                try Self.removeOld(self.limits.journalAge, before: wall, from: self.file)
+                try self.clips?.removeOld(before: wall, from: self.file)
+            }
             try self.removeExcessChanges()
             try self.removeExcess()
         }
@@ -409,7 +420,19 @@ struct JournalStore: ~Copyable {
     private static let trimEvery = 1_024
 
     /// Nothing is older than it may be by more than this part of that.
-    private static func nextTrim(_ age: TimeSpan) -> Int64 { Clock.monotonic.now() + age.microseconds / 16 }
+    private static func trimPause(_ age: TimeSpan) -> Int64 { age.microseconds / 16 }
+
+    /// When the last run before this one wrote last, in µs of the wall clock; `nil`: there was none that wrote.
+    ///
+    /// Where its tables do not agree the clock was set meanwhile, and what is earlier is right.
+    private static func latest(before run: Int64, in file: borrowing StoreFile) throws(StoreError) -> Int64? {
+        let newest = ["verdict", "event", "change"].map {
+            "SELECT * FROM (SELECT run, wall FROM \($0) WHERE run < \(run) ORDER BY id DESC LIMIT 1)"
+        }
+        return try file.database.number(
+            "WITH newest AS (\(newest.joined(separator: " UNION ALL "))) "
+                + "SELECT min(wall) FROM newest WHERE run = (SELECT max(run) FROM newest)")
+    }
 
     /// Removes what is too old at `wall`, but for the newest row of each table: others go by its number, and without it SQLite
     /// begins again at 1.

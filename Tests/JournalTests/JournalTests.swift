@@ -323,6 +323,45 @@ import Testing
         #expect(try kept(at: 85_000_000) == [given[20]] + given[24...])
     }
 
+    /// Somebody may set it yet, and what would have gone by it does not come back.
+    @Test func aClockThatIsDecadesAheadTakesNothing() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.journalAge = .seconds(60)
+        do {
+            let keeper = Keeper(place, limits: limits)
+            try keeper.keepAndWait(verdicts(5))
+            keeper.close()
+        }
+        let ahead: Int64 = 4_000_000_000_000_000
+        for time in [ahead, 14_000_000, ahead + 1_000_000] {
+            let keeper = Keeper(place, started: time, limits: limits)
+            try keeper.keepAndWait(verdicts(1, after: 100), from: time)
+            if time >= ahead { try keeper.keepAndWait(verdicts(1, after: 200), from: 13_000_000) }
+            keeper.close()
+        }
+        #expect(try place.sql("journal.db", "SELECT count(*) FROM verdict") == "20\n")
+    }
+
+    /// A system may have been off for years.
+    @Test func aClockThatStaysAheadIsBelieved() throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            try keeper.keepAndWait(verdicts(5))
+            keeper.close()
+        }
+        var limits = Keeper.quick
+        limits.journalAge = .milliseconds(800)
+        let now = Int64(time(nil)) * 1_000_000
+        let keeper = Keeper(place, started: now, limits: limits)
+        try keeper.keepAndWait(verdicts(1, after: 100), from: now)
+        try keeper.until("all but the newest are gone") {
+            (try? place.sql("journal.db", "SELECT id FROM verdict")) == "12\n"
+        }
+        keeper.close()
+    }
+
     /// Whoever goes by the numbers of rows misses none: they go on when all that was is too old.
     @Test func noNumberComesAgainWhenAllIsOld() throws {
         let place = try Directory()
