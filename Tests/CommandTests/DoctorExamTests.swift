@@ -251,6 +251,7 @@ import Testing
         let year = Int64(366 * 86_400) * 1_000_000
         #expect(self.states(ClockExam(wallClock: 60 * year, offset: 0).remarks) == [.good])
         #expect(self.states(ClockExam(wallClock: 30 * year, offset: -5).remarks) == [.wrong, .wrong])
+        #expect(self.states(ClockExam(wallClock: 129 * year, offset: 0).remarks) == [.wrong])
         #expect(
             ClockExam.boottimeOffset(in: Array("monotonic 1 0\nboottime        -86400         0\n".utf8)) == -86_400)
         #expect(ClockExam.boottimeOffset(in: []) == 0)

@@ -10,13 +10,16 @@ struct ClockExam: Equatable {
 
     /// Jostle is younger than this: 2026-01-01, in µs.
     private static let earliest: Int64 = 1_767_225_600 * 1_000_000
+    /// And will not be used as it is by then: 2056-01-01, in µs.
+    private static let latest: Int64 = 2_713_910_400 * 1_000_000
 
     var remarks: [Remark] {
         var remarks: [Remark] = []
-        if self.wallClock < Self.earliest {
+        if !(Self.earliest..<Self.latest).contains(self.wallClock) {
+            let way = self.wallClock < Self.earliest ? "years behind" : "decades ahead"
             remarks.append(
                 .wrong(
-                    .clocks, "the wall clock is years behind: tasks are due, and the journal is dated, by it",
+                    .clocks, "the wall clock is \(way): tasks are due, and the journal is dated, by it",
                     mend: [.run("timedatectl", "set-ntp", "true")]))
         }
         if self.offset != 0 {
