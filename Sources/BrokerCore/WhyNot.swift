@@ -102,7 +102,8 @@ package struct WhyNot {
             self.failures = record.aftermath.failures
             self.failure = failure
             self.wall = origin.wall
-            self.age = TimeSpan(microseconds: max(0, now - origin.wall))
+            // A disk may have changed any bit of it.
+            self.age = max(.zero, Timestamp(microseconds: now) - Timestamp(microseconds: origin.wall))
         }
     }
 

@@ -54,6 +54,19 @@ import Testing
         }
     }
 
+    /// A disk may have changed any bit of what is read there.
+    @Test(arguments: [Int64.min, 0, .max]) func aTimeThatCannotBeIsToldOf(_ wall: Int64) throws {
+        let (bench, _, _) = try self.decided()
+        let query = VerdictQuery(.last, of: AppReference(AppID("org.example.Gentle")), for: .user(0))
+        var record = try #require(bench.core.records.find(query).last)
+        record.aftermath.failed(.unknown)
+        record.origin = VerdictRecord.Origin(wall: wall, policyFiles: [], isPast: true)
+        for now in [Int64.min, 0, .max] {
+            let past = try #require(WhyNot.PastFailure(record, at: now))
+            #expect(past.wall == wall && past.age >= .zero)
+        }
+    }
+
     /// Names of other apps are for root, and for their user.
     @Test func whoIsNamed() throws {
         let (bench, gentle, _) = try self.decided()
