@@ -132,12 +132,17 @@ package struct JournalFeed: ~Copyable {
     /// The newest rows of events and of verdicts; 0: there is none.
     package borrowing func newest() throws(JournalFailure) -> (event: Int64, verdict: Int64) {
         try self.attempt { database throws(StoreError) in
-            (
-                try database.number("SELECT max(id) FROM event") ?? 0,
-                try database.number("SELECT max(id) FROM verdict") ?? 0
-            )
+            let event = try database.number("SELECT max(id) FROM event") ?? 0
+            let verdict = try database.number("SELECT max(id) FROM verdict") ?? 0
+            guard max(event, verdict) < Self.mostRows else {
+                throw StoreError(.broken, "\(self.paths[0]) has rows with numbers that no journal comes to")
+            }
+            return (event: event, verdict: verdict)
         }
     }
+
+    /// Whoever follows it adds to the numbers of rows.
+    private static let mostRows: Int64 = 1 << 62
 
     /// Events from a row to another, the oldest first.
     package borrowing func events(_ rows: ClosedRange<Int64>, limit: Int) throws(JournalFailure) -> [Event] {

@@ -72,6 +72,16 @@ import Testing
         #expect(before == [true, true] && after == [false, false], "\(before), \(after)")
     }
 
+    /// Whoever follows a journal adds to the numbers of its rows.
+    @Test func numbersThatNoJournalComesToAreNotFollowed() throws {
+        let place = try self.journal()
+        try place.python(
+            "c.execute('UPDATE verdict SET id = 9223372036854775807 WHERE id = 2');c.commit()", on: "journal.db")
+        let feed = try JournalFeed(in: place.path)
+        let standing = self.standing(of: feed)
+        #expect(standing == [true, false])
+    }
+
     /// What SQLite makes of what is missing may be too little, as if the journal were another one.
     @Test func whatIsCutShortAnswersNothing() throws {
         let place = try self.journal()
