@@ -11,15 +11,18 @@ extension JournalQuery {
             conditions.append(condition)
             numbers.append(number)
         }
+        // The first of the parameters, named so, as it may stand twice.
+        if self.app != nil { conditions.append("v.app = ?1") }
         add("v.user = ?", self.user.map { Int64($0) })
         add("v.epoch = ?", self.epoch.map { Int64(clamping: $0) })
+        // Looked up once, not for each verdict: an app that leaves and comes back is numbered from 1 again each time.
+        let ofApp = self.app == nil ? "" : " AND e.app = ?1"
         add(
-            "EXISTS (SELECT 1 FROM event e WHERE e.app = v.app AND e.sequence = ? AND e.epoch = v.epoch AND e.run = v.run)",
+            "(v.app, v.epoch, v.run) IN (SELECT e.app, e.epoch, e.run FROM event e WHERE e.sequence = ?\(ofApp))",
             self.sequence.map { Int64(clamping: $0) })
         add("v.wall >= ?", self.since)
         add("v.wall <= ?", self.until)
         add("v.id > ?", self.after)
-        if self.app != nil { conditions.append("v.app = ?") }
         let order = self.end == .newest ? "DESC" : "ASC"
         let statement = try database.prepare(
             """
@@ -30,12 +33,12 @@ extension JournalQuery {
             \(conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")) ORDER BY v.id \(order) LIMIT ?
             """)
         var index: Int32 = 1
-        for number in numbers {
-            try statement.bind(index, number)
-            index += 1
-        }
         if let app = self.app {
             try statement.bind(index, app.description)
+            index += 1
+        }
+        for number in numbers {
+            try statement.bind(index, number)
             index += 1
         }
         try statement.bind(index, Int64(self.limit))

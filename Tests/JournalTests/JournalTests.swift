@@ -65,6 +65,39 @@ import Testing
         #expect(found == given + later)
     }
 
+    /// An app that leaves and comes back is numbered from 1 again each time. Nobody waits for who asks for such a number.
+    @Test func aNumberThatThousandsOfEventsHaveIsFoundSoon() throws {
+        let place = try Directory()
+        let (given, hard) = (verdicts(1), AppID("org.example.Hard"))
+        do {
+            let keeper = Keeper(place)
+            let content = EventContent(
+                sequence: 1, epoch: 1, generation: 1, time: .zero, detector: "d1", peak: 3, isSimulated: false,
+                isClipped: false)
+            keeper.store.keep(.event(JournalEvent(app: hard, content, .sent)), at: 1)
+            try keeper.keepAndWait(given)
+            keeper.close()
+        }
+        try place.python(
+            """
+            c.executescript('''
+                WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+                INSERT INTO event (run, epoch, app, sequence, detector, time, wall, peak, generation, simulated, sent)
+                SELECT run, epoch + i, app, sequence, detector, time, wall, peak, generation, simulated, sent
+                FROM event, n;
+                WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+                INSERT INTO verdict (run, epoch, app, user, registration, detector, preset, time, wall, intensity, reason,
+                    delivered, generation, detail)
+                SELECT run, epoch + 20000 + i, app, user, registration, detector, preset, time, wall, intensity, reason,
+                    delivered, generation, detail FROM verdict, n WHERE app = 'org.example.Hard';''')
+            """, on: "journal.db")
+        // It waits 20 s for an answer, and not a minute.
+        let keeper = Keeper(place)
+        let found = try keeper.ask(JournalQuery(app: hard, user: 1_000, sequence: 1)).verdicts
+        #expect(found.map(\.verdict) == given.filter { $0.id == hard })
+        #expect(try keeper.ask(JournalQuery(user: 1_000, sequence: 1)).verdicts == found)
+    }
+
     @Test func othersCanReadItWithSQL() throws {
         let place = try Directory()
         let keeper = Keeper(place)
