@@ -116,27 +116,47 @@ struct RoomTable: Sendable {
         return true
     }
 
-    /// Removes the oldest rows of each until these have given up so much.
+    /// Removes the oldest rows of each until all together have given up so much.
+    ///
+    /// Rows go whole. Of what is left when nobody's part is as much as a row, the oldest of their rows go: else thousands who have
+    /// one each lost all of them.
     private func remove(
         _ cuts: [JournalShares.Holder: Int], from file: borrowing StoreFile
     ) throws(StoreError) {
         let oldest = try file.database.prepare(
             "SELECT id, \(self.taken) FROM \(self.name) WHERE \(self.own) ORDER BY id LIMIT ?3")
         let delete = try file.database.prepare("DELETE FROM \(self.name) WHERE \(self.own) AND id <= ?3")
+        let deleteOne = try file.database.prepare("DELETE FROM \(self.name) WHERE id = ?")
         try file.transaction { () throws(StoreError) in
+            var rest: Int64 = 0
+            var next: [(id: Int64, bytes: Int64)] = []
             for (holder, cut) in cuts {
                 try self.bind(holder, to: oldest)
                 // So many rows have that much in any case; to sort more of them takes memory.
                 try oldest.bind(3, Int64(cut / Self.leastRow + 1))
-                var (last, left) = (Int64.min, Int64(cut))
+                var last: Int64?
+                var left = Int64(cut)
                 while left > 0, try oldest.step() {
-                    last = oldest.number(0)
-                    left -= oldest.number(1)
+                    let (id, bytes) = (oldest.number(0), oldest.number(1))
+                    guard bytes <= left else {
+                        rest += left
+                        next.append((id: id, bytes: bytes))
+                        break
+                    }
+                    last = id
+                    left -= bytes
                 }
                 oldest.reset()
-                try self.bind(holder, to: delete)
-                try delete.bind(3, last)
-                try delete.run()
+                if let last {
+                    try self.bind(holder, to: delete)
+                    try delete.bind(3, last)
+                    try delete.run()
+                }
+            }
+            for (id, bytes) in next.sorted(by: { $0.id < $1.id }) where rest > 0 {
+                try deleteOne.bind(1, id)
+                try deleteOne.run()
+                rest -= bytes
             }
             if let sweep = self.sweep { try file.database.execute(sweep) }
         }

@@ -65,7 +65,7 @@ import Testing
         #expect(found == given + later)
     }
 
-    /// An app that leaves and comes back is numbered from 1 again each time. Nobody waits for who asks for such a number.
+    /// An app that leaves and comes back is numbered from 1 again each time. Who asks for that keeps nobody waiting.
     @Test func aNumberThatThousandsOfEventsHaveIsFoundSoon() throws {
         let place = try Directory()
         let (given, hard) = (verdicts(1), AppID("org.example.Hard"))

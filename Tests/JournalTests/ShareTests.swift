@@ -120,6 +120,26 @@ import Testing
         #expect(try place.size("journal.db") <= 1 << 20)
     }
 
+    /// Rows go whole. Of names that have one each some lose it, and not all.
+    @Test func ofNamesThatHaveARowEachSomeLoseIt() throws {
+        let place = try Directory()
+        let keeper = Keeper(place, limits: Keeper.small)
+        var verdict = verdicts(1, after: 1_000)[1]
+        var most = 0
+        for round in 1...50 {
+            for row in 0..<150 {
+                verdict.id = AppID("org.example.Name\(round * 150 + row)")
+                keeper.store.keep(.verdict(verdict, user: 1_000, registration: 9), at: 4_000_000)
+            }
+            try keeper.until("rows") { keeper.store.counts.written >= UInt64(round * 150) }
+            let count = try #require(Int(try place.sql("journal.db", "SELECT count(*) FROM verdict").dropLast()))
+            most = max(most, count)
+            #expect(count > most / 2, "\(count) of \(most)")
+        }
+        // It was full.
+        #expect(most < 5_000)
+    }
+
     private func noisy(_ verdict: Verdict) -> Verdict {
         var verdict = verdict
         verdict.id = AppID("org.example.Noisy")
