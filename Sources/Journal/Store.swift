@@ -240,15 +240,18 @@ package final class Store {
     // MARK: Questions
 
     /// Asks for stored verdicts. The answer comes in some `takeNews`, together with all that was kept before.
+    ///
+    /// - Parameter user: Who wants to know: users take turns.
     package func ask(
-        _ query: JournalQuery, then: @escaping (Result<JournalAnswer, JournalFailure>) -> Void
+        _ query: JournalQuery, for user: UInt32 = UserShares.unknown,
+        then: @escaping (Result<JournalAnswer, JournalFailure>) -> Void
     ) {
         self.lastQuestion &+= 1
         let number = self.lastQuestion
         self.waiting[number] = then
         let isAsked = self.shared.change { queue in
             guard queue.questions.count < Self.mostQuestions, !queue.isOver else { return (false, false) }
-            queue.questions.append((number, query))
+            queue.questions.append(StoreQueue.Question(number: number, user: user, query: query))
             return (true, true)
         }
         if isAsked { return }

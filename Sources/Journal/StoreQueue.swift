@@ -18,7 +18,7 @@ struct StoreQueue: Sendable {
     // To the writer.
     var rows: WaitingRows
     var policies: [JournalPolicy] = []
-    var questions: [(UInt64, JournalQuery)] = []
+    var questions: [Question] = []
     var epochs: EpochOrders
     var due = WaitingDue()
     var tasks = TaskChanges()
@@ -50,6 +50,13 @@ struct StoreQueue: Sendable {
         case taken(String)
     }
 
+    /// What somebody wants to know of the journal.
+    struct Question: Sendable {
+        let number: UInt64
+        let user: UInt32
+        let query: JournalQuery
+    }
+
     /// What the writer says.
     enum Item: Sendable {
         case answer(UInt64, Result<JournalAnswer, JournalFailure>)
@@ -66,10 +73,17 @@ struct StoreQueue: Sendable {
     }
 
     /// Takes one question: what is to be kept meanwhile comes before the next. At the end all of them are answered.
-    mutating func takeQuestions() -> [(UInt64, JournalQuery)] {
-        let count = self.isStopping ? self.questions.count : min(1, self.questions.count)
-        defer { self.questions.removeFirst(count) }
-        return Array(self.questions.prefix(count))
+    ///
+    /// What else its user asks stands behind what others ask from then on.
+    mutating func takeQuestions() -> [Question] {
+        guard !self.isStopping else {
+            defer { self.questions = [] }
+            return self.questions
+        }
+        guard let first = self.questions.first else { return [] }
+        let rest = self.questions.dropFirst()
+        self.questions = rest.filter { $0.user != first.user } + rest.filter { $0.user == first.user }
+        return [first]
     }
 
     mutating func takeNews() -> [Item] {

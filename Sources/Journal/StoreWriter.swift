@@ -20,7 +20,7 @@ final class StoreWriter {
     private var journal: JournalStore?
     private var failures: StoreFailures
     private var rows = TakenRows()
-    private var questions: [(UInt64, JournalQuery)] = []
+    private var questions: [StoreQueue.Question] = []
     private var epochs = EpochReserve()
     private var due = DueChanges()
     private var tasks = TaskChanges()
@@ -458,13 +458,13 @@ final class StoreWriter {
         "another program reads the journal, and what they were is there until it has; try again"
 
     private func answerQuestions() {
-        for (number, query) in self.questions {
+        for question in self.questions {
             do throws(StoreError) {
                 if self.journal == nil { try self.openJournal() }
-                let answer = try self.journal?.answer(query) ?? JournalAnswer()
-                self.news.append(.answer(number, .success(answer)))
+                let answer = try self.journal?.answer(question.query) ?? JournalAnswer()
+                self.news.append(.answer(question.number, .success(answer)))
             } catch {
-                self.news.append(.answer(number, .failure(JournalFailure(description: error.description))))
+                self.news.append(.answer(question.number, .failure(JournalFailure(description: error.description))))
                 if self.journalFailed(error) { self.writeRows(isSecondTry: true) }
             }
         }

@@ -100,7 +100,7 @@ final class ExplainLink {
                 .limitsExceeded(
                     "too many questions wait for the disk: journal-questions-per-user is \(self.questions.share)"))
         }
-        link.store.ask(query) { result in
+        link.store.ask(query, for: user) { result in
             self.questions.giveBack(1, for: user)
             switch result {
             case .failure(let failure):
