@@ -58,3 +58,23 @@ struct ChangeRow: Sendable {
     /// In µs of the wall clock.
     let wall: Int64
 }
+
+extension [ChangeRow] {
+    /// Removes so many, the oldest of whoever has most: who is restless loses its own.
+    mutating func removeOldest(_ count: Int) {
+        guard count > 0 else { return }
+        func owner(of row: ChangeRow) -> JournalShares.Holder {
+            JournalShares.Holder(app: row.change.app, user: Int64(row.change.user))
+        }
+        var held: [JournalShares.Holder: Int] = [:]
+        for row in self { held[owner(of: row), default: 0] += 1 }
+        var (cuts, left) = (JournalShares.cuts(held, excess: count), count)
+        self.removeAll { row in
+            let holder = owner(of: row)
+            guard left > 0, let cut = cuts[holder], cut > 0 else { return false }
+            cuts[holder] = cut - 1
+            left -= 1
+            return true
+        }
+    }
+}

@@ -18,8 +18,7 @@ struct TakenRows {
         waiting.take(into: &self.rows, &self.changes, at: now)
         waiting.clips.take(into: &self.clips, &self.clipsToForget)
         // While the disk fails.
-        let excess = self.changes.count - WaitingRows.mostChanges
-        if excess > 0 { self.changes.removeFirst(excess) }
+        self.changes.removeOldest(self.changes.count - WaitingRows.mostChanges)
     }
 
     /// Forgets all changes, which are written.

@@ -31,7 +31,7 @@ struct WaitingRows: Sendable {
 
     var isEmpty: Bool { self.rows.isEmpty && self.changes.isEmpty }
 
-    /// More changes than this do not wait: the oldest go.
+    /// More changes than this do not wait: the oldest of whoever has most go.
     static let mostChanges = 4_096
 
     // MARK: From the loop's thread
@@ -53,7 +53,7 @@ struct WaitingRows: Sendable {
     /// Adds a change, which waits for others as a row does.
     mutating func add(_ change: ChangeRow, at now: Int64) {
         if self.isEmpty { self.beginToLinger(at: now) }
-        if self.changes.count >= Self.mostChanges { self.changes.removeFirst(self.changes.count / 2) }
+        if self.changes.count >= Self.mostChanges { self.changes.removeOldest(self.changes.count / 2) }
         self.changes.append(change)
     }
 

@@ -94,6 +94,33 @@ import Testing
         #expect(taken.changes.isEmpty)
     }
 
+    /// Of too many that wait the restless lose their own: neither another app nor another user does.
+    @Test func whoIsRestlessLosesItsOwnThatWait() {
+        var waiting = WaitingRows(WaitingRows.Pace(linger: 10, spacing: 100, many: 4))
+        var taken = TakenRows()
+        func add(_ app: String, _ user: UInt32) {
+            waiting.add(ChangeRow(change: JournalChange(.state, app: app, user: user, "foreground"), wall: 1), at: 5)
+        }
+        func apps() -> [String] {
+            taken.take(from: &waiting, at: 15)
+            return taken.changes.map(\.change.app)
+        }
+        add("org.example.Other", 2)
+        add("org.example.Quiet", 1)
+        for number in 0..<(3 * WaitingRows.mostChanges) { add("-\(number % 64)", 1) }
+        let first = apps()
+        #expect(first.prefix(2) == ["org.example.Other", "org.example.Quiet"])
+        #expect(first.count > WaitingRows.mostChanges / 2 && first.count <= WaitingRows.mostChanges)
+        for number in 0..<WaitingRows.mostChanges { add("-\(number % 64)", 1) }
+        let second = apps()
+        #expect(second.prefix(2) == ["org.example.Other", "org.example.Quiet"])
+        #expect(second.count == WaitingRows.mostChanges)
+        // Under a name each they are one user still.
+        for number in 0..<(2 * WaitingRows.mostChanges) { add("-\(100 + number)", 1) }
+        let third = apps()
+        #expect(third.first == "org.example.Other" && third.count == WaitingRows.mostChanges)
+    }
+
     /// An app that changes all the time pushes its own history out, and not what was decided for others.
     @Test func whoIsRestlessPushesItsOwnOut() throws {
         let place = try Directory()
