@@ -22,6 +22,10 @@ final class HistoryLink {
     private var states: [AppHandle: String] = [:]
     private var asks: [AppHandle: [String: Need]] = [:]
     private var sensors: [String: SensorNotes] = [:]
+    /// Since when sensors may run otherwise than was noted, which is looked at soon.
+    private var sensorsSince: Int64?
+    /// Before that time they are not looked at again, in µs of `Clock.monotonic`.
+    private var sensorsRest: Int64 = .min
     /// Apps that have other detectors since they were looked at, and the first of these times.
     private var changed: (apps: Set<AppHandle>, since: Int64)?
 
@@ -79,7 +83,7 @@ final class HistoryLink {
 
     /// The broker ends: what was the case is not any more.
     func end() {
-        self.noteLosses()
+        if self.sensorsSince == nil { self.noteLosses() } else { self.noteSensors() }
         if self.held == nil { self.note(JournalChange(.end, user: self.user)) }
     }
 
@@ -169,21 +173,44 @@ final class HistoryLink {
 
     // MARK: Sensors
 
-    /// Notes at which rates sensors run for us, if that is news.
+    /// Notes at which rates sensors run for us, if that is news: at once, but no more often than twice a second.
+    ///
+    /// Any app may have a sensor run otherwise all the time, and is not to push out what else is noted of the device.
     func sensorsChanged() {
-        guard self.store != nil else { return }
-        for stream in self.service.core.sensing.sensors {
+        guard self.store != nil, self.sensorsSince == nil else { return }
+        guard Clock.monotonic.now() < self.sensorsRest else { return self.noteSensors() }
+        self.sensorsSince = Clock.wallClock()
+        self.service.loop.once(at: self.sensorsRest) { [weak self] in
+            if self?.sensorsSince != nil { self?.noteSensors() }
+        }
+    }
+
+    private func noteSensors() {
+        let (since, streams) = (self.sensorsSince, self.service.core.sensing.sensors)
+        self.sensorsSince = nil
+        var rates: [(name: String, rate: Double)] = []
+        for stream in streams {
             let rate = stream.isAvailable ? stream.inForce?.rate ?? 0 : 0
             guard self.sensors[stream.name, default: SensorNotes()].rate != rate else { continue }
             self.sensors[stream.name, default: SensorNotes()].rate = rate
-            self.note(JournalChange(.sensor, user: self.user, stream.name, rate: rate))
+            rates.append((name: stream.name, rate: rate))
         }
-        self.noteLosses()
+        // One that is forgotten by now runs no more.
+        let there = Set(streams.map(\.name))
+        let gone = self.sensors.filter { $0.value.rate != 0 && !there.contains($0.key) }
+        rates += gone.keys.sorted().map { (name: $0, rate: 0.0) }
+        for (name, rate) in rates {
+            self.note(JournalChange(.sensor, user: self.user, name, rate: rate), at: since)
+        }
+        let hasLost = self.noteLosses()
+        if hasLost || !rates.isEmpty { self.sensorsRest = Clock.monotonic.now() + Self.lookAfter }
     }
 
-    /// Notes what did not come of sensors since it was noted last.
-    private func noteLosses() {
-        guard self.store != nil else { return }
+    /// Notes what did not come of sensors since it was noted last. False: nothing.
+    @discardableResult
+    private func noteLosses() -> Bool {
+        guard self.store != nil else { return false }
+        var isNews = false
         // Of sensors that are forgotten, nothing is kept: their names may be anything.
         var sensors: [String: SensorNotes] = [:]
         defer { self.sensors = sensors }
@@ -193,12 +220,15 @@ final class HistoryLink {
                 // A sensor that was forgotten and came again counts anew.
                 let more = count >= known ? count - known : count
                 known = count
-                if more > 0 { self.note(JournalChange(kind, user: self.user, stream.name, count: Double(more))) }
+                guard more > 0 else { return }
+                self.note(JournalChange(kind, user: self.user, stream.name, count: Double(more)))
+                isNews = true
             }
             note(.lost, stream.lost, &notes.lost)
             note(.gaps, stream.gaps, &notes.gaps)
             sensors[stream.name] = notes
         }
+        return isNews
     }
 
     // MARK: Memory

@@ -134,6 +134,29 @@ extension EndToEnd {
             try stage.until("it is noted that it asks for nothing") { try asks() == "0\n" }
         }
 
+        /// What is noted of a sensor is nobody's, and has its room with the lock and the like: no app takes all of that.
+        @Test func howASensorRunsIsNotedTwiceASecondAtMost() throws {
+            let stage = try self.stage(source: Stage.rest)
+            func notes(_ columns: String) throws -> String {
+                let query = "SELECT \(columns) FROM change WHERE kind = 'sensor'"
+                return try Tool.rows(of: "\(stage.state)/journal.db", query).stdout
+            }
+            let changes = (0..<200).map { number in
+                let every = number.isMultiple(of: 2) ? "5ms" : "20ms"
+                let detector = "('r',{'when':V('s','x > 5g'),'every':V('s','\(every)')})"
+                return Self.call("AddDetectors", "a(sa{sv}) [[\(detector)]]")
+            }
+            let begun = ContinuousClock.now
+            let lines = try stage.script(Self.register(durable: false) + changes)
+            #expect(lines.count == 201 && lines.allSatisfy { $0.hasPrefix("app ok ") }, "\(lines.suffix(2))")
+            // The app has left, and the sensor rests, as the last row says.
+            let last = "(SELECT rate = 0 FROM change WHERE kind = 'sensor' ORDER BY id DESC LIMIT 1)"
+            try stage.until("it is noted that the sensor rests") { try notes("max(rate) > 0 AND \(last)") == "1\n" }
+            let seconds = (ContinuousClock.now - begun).components.seconds + 1
+            let count = try #require(Int64(try notes("count(*)").dropLast()))
+            #expect(count <= 4 + 2 * seconds, "\(count) in \(seconds) s")
+        }
+
         @Test func withdrawnIsGone() throws {
             let stage = try self.stage()
             let lines = try stage.script(
