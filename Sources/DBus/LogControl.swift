@@ -36,15 +36,23 @@ package final class LogControl {
         self.target = target
     }
 
-    /// The object to export. Nobody in a sandbox has us silent, or fills our user's log.
+    /// The object to export. Nobody in a sandbox, and no other user but root, has us silent, or fills our user's log: rules
+    /// that others bring for a bus may let through what ours do not.
     package func exportedObject() -> ExportedObject {
         ExportedObject(
             Self.path, [(Self.table(), self)],
             guardian: { call, answer in
+                let isChange = call.message.member == "Set"
                 call.connection.identity(of: call.sender) { identity in
                     do throws(BusError) {
-                        let isAllowed = try identity.get().sandbox == nil
-                        answer(isAllowed ? nil : .accessDenied("what is logged is nothing for who is in a sandbox"))
+                        let caller = try identity.get()
+                        guard caller.sandbox == nil else {
+                            throw .accessDenied("what is logged is nothing for who is in a sandbox")
+                        }
+                        guard caller.isTrusted || !isChange else {
+                            throw .accessDenied("what is logged is for the daemon's own user and root to say")
+                        }
+                        answer(nil)
                     } catch {
                         answer(error)
                     }

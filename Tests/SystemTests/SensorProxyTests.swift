@@ -325,6 +325,25 @@ extension Senses {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// The rules that iio-sensor-proxy brings for the system bus stay where it is masked, or was removed and not purged. They let
+        /// anybody set properties by its name, whatever object they are of; so does this bus. Only root can play another user.
+        @Test(.enabled(if: geteuid() == 0)) func theRulesOfTheOriginalLetNobodySetTheLog() throws {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(source: nil, broker: false, on: PrivateBus(on: .dbusDaemon))
+            let reader = try BackgroundProgram(
+                "jostle-sensord", ["--bus", stage.address, "--sensor-proxy", "--source", Stage.rest])
+            try Stage.waitUntilServing(reader)
+            let control = "org.freedesktop.LogControl1"
+            let properties = "p call \(Self.name) /org/freedesktop/LogControl1 org.freedesktop.DBus.Properties"
+            let get = "\(properties) Get ss ['\(control)','LogLevel']"
+            let set = "\(properties) Set ssv ['\(control)','LogLevel',V('s','debug')]"
+            let lines = try stage.script(as: Stage.nobody, [set, get])
+            let refusal = "what is logged is for the daemon's own user and root to say"
+            #expect(lines == ["p error org.freedesktop.DBus.Error.AccessDenied: \(refusal)", "p ok [\"info\"]"])
+            #expect(try stage.script([set, get]) == ["p ok []", "p ok [\"debug\"]"])
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// A desktop that was stopped for longer than changes are kept for it hears what is true when it goes on.
         @Test func whoDidNotReadIsToldAllWhenItDoes() throws {
             // Dark until it is stopped, and then more changes than may wait for it, the last of which stands.
