@@ -295,7 +295,7 @@ let package = Package(
         tests("MQTTTests", ["MQTT", "Loop", "TestSupport"]),
         tests("ProcessesTests", ["Processes", "Motion"]),
         tests("LoopTests", ["Loop", "Randomness"]),
-        tests("DaemonSupportTests", ["DaemonSupport", "Loop", "CLinux", "Motion", "Randomness"]),
+        tests("DaemonSupportTests", ["DaemonSupport", "DBus", "Loop", "CLinux", "Motion", "Randomness"]),
         tests("DBusTests", ["DBus", "CDBus", "Loop", "Motion", "TestSupport", "Randomness"]),
         tests("JostleClientTests", ["JostleClient", "DBus", "Loop", "Motion", "Protocol", "TestSupport"]),
         tests("ProtocolTests", ["Protocol", "DBus", "Motion"]),

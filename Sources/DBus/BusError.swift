@@ -68,7 +68,7 @@ package struct BusError: Swift.Error, Equatable, CustomStringConvertible {
     }
 
     /// True when something failed, and no more is said of it.
-    var hasFailed: Bool { self.name == "org.freedesktop.DBus.Error.Failed" }
+    package var hasFailed: Bool { self.name == "org.freedesktop.DBus.Error.Failed" }
 
     /// True when nobody refused what was asked for: there was no answer or no room, or something failed, as where the bus does not say
     /// who asks. It may be asked for again later.

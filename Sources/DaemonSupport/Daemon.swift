@@ -88,7 +88,8 @@ package final class Daemon {
         }
         self.bus.onRefused = { [unowned self] error in
             self.log.error(
-                error.message, as: .alreadyRunning, about: [.bus: self.bus.address.description, .reason: error.message])
+                error.message, as: LogEvent(refusal: error),
+                about: [.bus: self.bus.address.description, .reason: error.message])
             self.exitCode = .no
             self.loop.stop()
         }
@@ -97,7 +98,7 @@ package final class Daemon {
             guard self.obstacle != obstacle else { return }
             self.log.warning(
                 "\(error.message); waiting \(obstacle == .name ? "for it" : "for the bus that was there")",
-                as: obstacle == .name ? .alreadyRunning : nil,
+                as: obstacle == .name ? LogEvent(refusal: error) : nil,
                 about: [.bus: self.bus.address.description, .reason: error.message])
         }
         try self.loop.onSignals(Startup.signals) { [unowned self] signal in
@@ -116,5 +117,14 @@ package final class Daemon {
         self.bus.close()
         self.log.flush()
         return self.exitCode
+    }
+}
+
+extension LogEvent {
+    /// What it is that we do not get our name; `nil`: the bus says why, and nobody else has it.
+    init?(refusal error: BusError) {
+        // Of a name that is taken we say ourselves that it failed. A bus refuses one by its rules, or has no room for it.
+        guard error.hasFailed else { return nil }
+        self = .alreadyRunning
     }
 }

@@ -1,3 +1,4 @@
+import DBus
 import Foundation
 import Testing
 
@@ -18,6 +19,14 @@ import Testing
             for name in entry.matches(of: /@([A-Z_]+)@/) {
                 #expect(LogField(rawValue: String(name.output.1)) != nil, "\(name.output.0)")
             }
+        }
+    }
+
+    /// Who is told of another daemon where there is none looks for it in vain, and not at the rules of the bus.
+    @Test func onlyANameThatIsTakenIsAnothers() {
+        #expect(LogEvent(refusal: .failed("the name is taken")) == .alreadyRunning)
+        for error in [BusError.accessDenied("not by these rules"), .limitsExceeded("too many"), .noReply("too late")] {
+            #expect(LogEvent(refusal: error) == nil)
         }
     }
 }
