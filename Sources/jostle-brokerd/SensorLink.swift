@@ -31,8 +31,8 @@ final class SensorLink {
     /// Signals that pretended to be samples of ours, or were none.
     private var sampleForgeries: UInt64 = 0
 
-    /// How long to wait after the reader could not be started, or not be asked.
-    private static let retryPause: Int64 = 5_000_000
+    /// When the reader is tried again that could not be started, or not be asked.
+    private var patience = RetryPatience()
 
     /// From so many messages a second on, a descriptor saves more than it is worth to see samples on the bus. docs/sensors.md has
     /// the figures.
@@ -95,6 +95,7 @@ final class SensorLink {
         self.sensors = []
         self.isCrowded = false
         self.streams = [:]
+        self.patience = RetryPatience()
         self.service.loop.cancel(&self.retryTimer)
         self.begin()
     }
@@ -115,7 +116,7 @@ final class SensorLink {
             } catch {
                 self.service.log.error("cannot list the sensors: \(error)")
                 // What is refused otherwise will be refused again.
-                if error.isOverLimit { self.tryAgain() }
+                if error.isOverLimit { self.tryAgain(after: error) }
             }
         }
     }
@@ -182,16 +183,24 @@ final class SensorLink {
             } catch {
                 // No file says how to start it: then its name will appear, or not.
                 if error.name == "org.freedesktop.DBus.Error.ServiceUnknown" { return }
-                self.service.log.warning(
-                    "the sensor reader could not be started: \(error)", as: .readerMissing,
-                    about: [.bus: self.bus.address.description, .reason: error.message])
-                self.tryAgain()
+                // It may never be: that is no news each time.
+                if self.patience.refusal != error.message {
+                    self.service.log.warning(
+                        "the sensor reader could not be started: \(error)", as: .readerMissing,
+                        about: [.bus: self.bus.address.description, .reason: error.message])
+                }
+                self.tryAgain(after: error)
             }
         }
     }
 
-    private func tryAgain() {
-        self.service.loop.set(&self.retryTimer, after: Self.retryPause) { [weak self] in self?.begin() }
+    private func tryAgain(after error: BusError) {
+        // Whoever wants a sensor meanwhile has it tried at once, and nobody wait longer.
+        if self.patience.nextTry == nil { self.patience.failed(error.message, at: self.service.now { $1 }) }
+        self.service.loop.set(&self.retryTimer, at: self.patience.nextTry?.microseconds, on: .boottime) { [weak self] in
+            self?.patience.tried()
+            self?.begin()
+        }
     }
 
     // MARK: Claims

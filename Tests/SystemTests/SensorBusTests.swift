@@ -45,6 +45,29 @@ extension Senses {
             }
         }
 
+        /// What starts it fails each time, as a unit that is masked does. Nobody is kept busy with that, and it is told once.
+        @Test func aReaderThatCannotBeStartedIsTriedLessOften() throws {
+            let reader = PrivateBus.Service(name: "org.jostle.Sensors1", command: "/bin/false")
+            // This bus says what it starts.
+            let stage = try Stage(source: nil, on: PrivateBus(services: [reader], on: .dbusDaemon))
+            let broker = try #require(stage.broker)
+            let app = try stage.watch("shake", "--app", Self.app)
+            func lines(of text: String, with words: String) -> Int {
+                text.split(separator: "\n").count { $0.contains(words) }
+            }
+            var tries: [ContinuousClock.Instant] = []
+            try stage.until("it is tried for the fourth time") {
+                let count = lines(of: stage.bus.errors, with: "Activating service name='org.jostle.Sensors1'")
+                while tries.count < count { tries.append(.now) }
+                return count >= 4
+            }
+            let pauses = zip(tries.dropFirst(), tries).map { $0 - $1 }
+            #expect(pauses[2] > pauses[0] + .seconds(2), "\(pauses)")
+            let told = lines(of: broker.errors, with: "the sensor reader could not be started")
+            #expect(told == 1, "\(broker.errors)")
+            _ = try app.terminate()
+        }
+
         /// No system bus at all, or one without a reader.
         @Test(arguments: [true, false]) func withoutOneItsOwnBusCounts(_ isThere: Bool) throws {
             let stage = try Stage(
