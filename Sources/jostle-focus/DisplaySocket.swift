@@ -5,7 +5,8 @@ import Motion
 
 /// The socket of a display: when to try it, and that another one is there in its place.
 ///
-/// The kernel says what changes in its folder, so nothing is asked again and again.
+/// The kernel says what changes in its folder, so nothing is asked again and again; where it does not, the display is looked for now and
+/// then.
 /// Not `Sendable`: it belongs to the thread of its loop.
 final class DisplaySocket {
     let path: String
@@ -15,6 +16,8 @@ final class DisplaySocket {
     private var life = Reconnection()
     private var watch: (descriptor: OwnedDescriptorBox, registration: EventLoop.Registration)?
     private var timer: EventLoop.TimerID?
+    /// When it is looked for again that nobody tells of.
+    private var patience = RetryPatience()
     /// Opens the display; false when that is not possible now.
     var onTry: () -> Bool = { false }
     /// No attempt is left: only another socket helps.
@@ -35,7 +38,14 @@ final class DisplaySocket {
         if let timer { self.loop.cancel(timer) }
     }
 
+    /// Throws when nobody will tell that the display comes.
     func start() throws(SystemError) {
+        // After the watch, so that no socket falls between the two.
+        defer { self.appeared() }
+        try self.watchFolder()
+    }
+
+    private func watchFolder() throws(SystemError) {
         let descriptor = OwnedDescriptor(
             adopting: try systemCall("inotify_init1") { inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK)) })
         let raw = descriptor.raw
@@ -46,7 +56,9 @@ final class DisplaySocket {
         }
         let registration = try self.loop.watch(raw, for: .read) { [weak self] _ in self?.readEvents() }
         self.watch = (OwnedDescriptorBox(descriptor), registration)
-        // After the watch, so that no socket falls between the two.
+    }
+
+    private func appeared() {
         self.life.appeared(at: DeskLink.now())
         self.arm()
     }
@@ -58,19 +70,30 @@ final class DisplaySocket {
 
     /// The display that was opened is gone, or could not be opened.
     func lost() {
-        self.life.failed(at: DeskLink.now())
-        if self.life.hasGivenUp { self.onGivingUp() }
+        let now = DeskLink.now()
+        let hadGivenUp = self.life.hasGivenUp
+        self.life.failed(at: now)
+        if !self.life.hasGivenUp {
+            self.patience = RetryPatience()
+        } else {
+            if !hadGivenUp { self.onGivingUp() }
+            if self.watch == nil { self.patience.failed(at: now) }
+        }
         self.arm()
     }
 
     private func attempt() {
+        self.patience.tried()
+        // There may be a folder by now, or a watch to be had.
+        if self.watch == nil { try? self.watchFolder() }
         guard self.onTry() else { return self.lost() }
         self.life.opened(at: DeskLink.now())
         self.arm()
     }
 
     private func arm() {
-        if let timer { self.loop.reschedule(timer, at: self.life.next?.microseconds ?? .max) }
+        let next = self.life.next ?? self.patience.nextTry
+        if let timer { self.loop.reschedule(timer, at: next?.microseconds ?? .max) }
     }
 
     private func readEvents() {
@@ -91,9 +114,7 @@ final class DisplaySocket {
                 start = end
             }
         }
-        guard isOurs else { return }
-        self.life.appeared(at: DeskLink.now())
-        self.arm()
+        if isOurs { self.appeared() }
     }
 
     private static let header = 16

@@ -72,7 +72,7 @@ final class WlrSource: FocusSource {
         do throws(SystemError) {
             try self.socket.start()
         } catch {
-            self.log.error("\(self.name): \(self.socket.path) cannot be watched: \(error)")
+            self.log.error("\(self.name): \(self.socket.path) cannot be watched, and is looked for: \(error)")
         }
     }
 

@@ -62,6 +62,30 @@ extension Senses {
             _ = try shell.terminate()
         }
 
+        /// The folder of its socket is not there yet, and the kernel watches none that is not; nor does it where a user has all the
+        /// watches that there may be.
+        @Test func aDisplayThatCannotBeWatchedIsLookedFor() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let path = "\(stage.home)/later/wayland-0"
+            let focus = try BackgroundProgram(
+                "jostle-focus", ["--bus", stage.address, "--source", "wlr:\(path)"],
+                environment: ["XDG_RUNTIME_DIR": "/nonexistent"])
+            _ = try focus.waitForLine(on: .errors) { $0.contains("cannot be watched") }
+            let script = """
+                import os, socket, sys
+                os.mkdir(os.path.dirname(sys.argv[1]))
+                server = socket.socket(socket.AF_UNIX)
+                server.bind(sys.argv[1])
+                server.listen()
+                server.accept()
+                print("came", flush=True)
+                """
+            let display = try BackgroundProgram(tool: ["python3", "-c", script, path])
+            _ = try display.waitForLine { $0 == "came" }
+            #expect(try focus.terminate() == .exited(0))
+            _ = try display.terminate()
+        }
+
         /// While there is no X server, anybody may listen in its place.
         @Test(.enabled(if: geteuid() == 0, "only root starts a server as somebody else"))
         func aStrangersXServerIsToldNothing() throws {
