@@ -207,6 +207,9 @@ import Testing
         #expect(exam.remarks(now: 10_000_005).count == exam.remarks(now: 5).count - 1)
         exam.durability = "degraded"
         #expect(exam.remarks(now: 5).last?.state == .wrong)
+        exam.durability = "off"
+        let off = exam.remarks(now: 5).last
+        #expect(off?.state == .note && off?.text.contains("--no-journal") == true)
         // A broker that does not know the property says nothing of its disk.
         exam.durability = ""
         #expect(!exam.remarks(now: 5).contains { $0.area == .storage })

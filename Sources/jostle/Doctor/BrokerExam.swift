@@ -33,7 +33,7 @@ struct BrokerExam: Equatable {
         remarks.append(self.place)
         switch self.durability {
         case "ok": remarks.append(.good(.storage, "what must outlive the broker is on the disk"))
-        case "off": remarks.append(.note(.storage, "the broker was told to keep nothing (--no-state)"))
+        case "off": remarks.append(.note(.storage, "the broker was told to keep nothing (--no-journal)"))
         case "degraded":
             remarks.append(
                 .wrong(
