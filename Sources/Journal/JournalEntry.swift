@@ -4,8 +4,8 @@ package import Motion
 /// Something to be kept in the journal.
 package struct JournalEntry: Sendable {
     enum Content: Sendable {
-        /// Why an app of some user got an event or did not; and which registration of the run it was, counted from 1.
-        case verdict(Verdict, user: UInt32, registration: UInt64)
+        /// Why an app got an event or did not; and which registration of the run it was, counted from 1.
+        case verdict(Verdict, registration: UInt64)
         case event(JournalEvent)
     }
 
@@ -21,6 +21,8 @@ package struct JournalEntry: Sendable {
 
     /// There is none only while somebody has it.
     var content: Content?
+    /// Whose app it is about, which may be of several users.
+    let user: UInt32
     /// Whether policy wants it on the disk before the power can fail. Found out once, as is the kind: to ask the content copies it.
     let isPersistent: Bool
     let kind: Kind
@@ -33,14 +35,14 @@ package struct JournalEntry: Sendable {
     ) -> JournalEntry {
         let isPersistent = verdict.isDelivered && verdict.rule?.terms.durability == .persistent
         return JournalEntry(
-            content: .verdict(consume verdict, user: user, registration: registration), isPersistent: isPersistent,
+            content: .verdict(consume verdict, registration: registration), user: user, isPersistent: isPersistent,
             kind: .verdict)
     }
 
-    /// What an app was sent, or what became of it when it had been kept.
-    package static func event(_ event: consuming JournalEvent) -> JournalEntry {
+    /// What an app of some user was sent, or what became of it when it had been kept.
+    package static func event(_ event: consuming JournalEvent, user: UInt32) -> JournalEntry {
         let kind = if case .sent = event.fate { Kind.sent } else { Kind.changed }
-        return JournalEntry(content: .event(consume event), isPersistent: false, kind: kind)
+        return JournalEntry(content: .event(consume event), user: user, isPersistent: false, kind: kind)
     }
 }
 
@@ -48,10 +50,9 @@ package struct JournalEntry: Sendable {
 package struct JournalEvent: Equatable, Sendable {
     package enum Fate: Equatable, Sendable {
         case sent
-        /// How, and whose app it was for: of several users one may have an app of the same name.
-        case ended(Reason, user: UInt32)
+        case ended(Reason)
         /// It is kept still: its app could not be launched for it, this time.
-        case failed(LaunchFailure, user: UInt32)
+        case failed(LaunchFailure)
     }
 
     package var app: AppID

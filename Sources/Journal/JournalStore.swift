@@ -197,7 +197,9 @@ struct JournalStore: ~Copyable {
                         try self.insert(run.verdicts, run.events, of: &rows, &added)
                         run.verdicts.removeAll(keepingCapacity: true)
                         run.events.removeAll(keepingCapacity: true)
-                        try rows.with(index) { content, wall throws(StoreError) in try self.change(content, wall) }
+                        try rows.with(index) { content, user, wall throws(StoreError) in
+                            try self.change(content, of: user, wall)
+                        }
                     }
                 }
                 try self.insert(run.verdicts, run.events, of: &rows, &added)
@@ -275,8 +277,8 @@ struct JournalStore: ~Copyable {
     ) throws(StoreError) {
         let policies = rows.policies
         try self.verdicts.insert(verdicts) { index, statement, first throws(StoreError) in
-            try rows.with(index) { content, wall throws(StoreError) in
-                guard case .verdict(let verdict, let user, let registration) = content else { return }
+            try rows.with(index) { content, user, wall throws(StoreError) in
+                guard case .verdict(let verdict, let registration) = content else { return }
                 let generation = verdict.generation
                 if !self.written.contains(generation), added.insert(generation).inserted {
                     try self.insert(
@@ -286,7 +288,7 @@ struct JournalStore: ~Copyable {
             }
         }
         try self.events.insert(events) { index, statement, first throws(StoreError) in
-            try rows.with(index) { content, wall throws(StoreError) in
+            try rows.with(index) { content, _, wall throws(StoreError) in
                 guard case .event(let event) = content else { return }
                 try self.bind(event, isSent: true, wall, to: statement, from: first)
             }
@@ -340,12 +342,14 @@ struct JournalStore: ~Copyable {
         try insert.bind(first + 11, RoomTable.bytes(of: app, event.content.detector.utf8.count))
     }
 
-    /// Says of a verdict that stands there what came of it.
-    private borrowing func change(_ content: JournalEntry.Content, _ wall: Int64) throws(StoreError) {
+    /// Says of a verdict that stands there what came of it. Of several users one may have an app of the same name.
+    private borrowing func change(
+        _ content: JournalEntry.Content, of user: UInt32, _ wall: Int64
+    ) throws(StoreError) {
         guard case .event(let event) = content else { return }
         switch event.fate {
         case .sent: break
-        case .ended(let reason, let user):
+        case .ended(let reason):
             // What was sent has its row.
             if !reason.isReceived {
                 try self.events.insert([0]) { _, statement, first throws(StoreError) in
@@ -359,7 +363,7 @@ struct JournalStore: ~Copyable {
             try self.end.bind(5, reason.isReceived)
             try self.end.bind(6, wall)
             try self.end.run()
-        case .failed(let failure, let user):
+        case .failed(let failure):
             try self.fail.bind(1, event.content.epoch)
             try self.fail.bind(2, event.app.description)
             try self.fail.bind(3, UInt64(user))

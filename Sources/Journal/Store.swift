@@ -99,17 +99,18 @@ package final class Store {
 
     // MARK: Rows
 
-    /// Has something kept. When there is no room it is left out, and counted.
+    /// Has something kept. When there is no room it is left out, or something of who has more that waits; that is counted.
     package func keep(_ entry: consuming JournalEntry, at wall: Int64) {
         let isBad = self.shared.change(with: JournalRow(entry: consume entry, wall: wall)) { queue, row in
-            guard queue.rows.outstanding < self.limits.waitingRows else {
-                queue.rows.leaveOut()
-                let isNews = queue.health.fail(at: Clock.monotonic.now())
-                if isNews { queue.news.append(.told(.failed("rows are left out: the disk is too slow for them"))) }
-                return (isNews, false)
+            var isNews = false
+            if queue.rows.outstanding >= self.limits.waitingRows {
+                // Of a disk that fails it is known that nothing is kept.
+                isNews = queue.health.disk.isWell && queue.health.rows.fail(at: Clock.monotonic.now())
+                if isNews { queue.news.append(.told(.behind)) }
+                guard queue.rows.makeRoom(for: row.entry.user) else { return (isNews, false) }
             }
             let isUrgent = queue.rows.add(row, at: Clock.monotonic.now())
-            return (false, isUrgent || queue.isIdle)
+            return (isNews, isUrgent || queue.isIdle)
         }
         if isBad { self.notify() }
     }
@@ -287,6 +288,9 @@ package final class Store {
         case setAside(String)
         case failed(String)
         case recovered
+        /// Rows of the journal are left out: more come than the disk takes. All else is kept.
+        case behind
+        case caughtUp
     }
 
     /// Fetches what the writer has to say, and runs the answers to questions.
@@ -315,14 +319,14 @@ package final class Store {
             queue.alarm.set(for: now + self.limits.longestSilence.microseconds)
             let why = "the disk does not answer"
             queue.news.append(.told(.uncommitted(why)))
-            if queue.health.fail(at: now) { queue.news.append(.told(.failed(why))) }
+            if queue.health.disk.fail(at: now) { queue.news.append(.told(.failed(why))) }
             return (true, false)
         }
         if isSilent { self.notify() }
     }
 
     package var health: StoreHealth {
-        self.shared.withLock { $0.health.isWell && !$0.isOver ? .ok : .degraded }
+        self.shared.withLock { $0.health.disk.isWell && $0.health.rows.isWell && !$0.isOver ? .ok : .degraded }
     }
 
     /// Rows that are in the journal, and rows that were left out.

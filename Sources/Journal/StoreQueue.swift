@@ -35,7 +35,9 @@ struct StoreQueue: Sendable {
     /// When what the writer does now is to be done at the latest; `nil` while it does nothing.
     var alarm = Alarm()
     /// What people are told of the disk.
-    var health: DiskHealth
+    ///
+    /// The rows are well while none is left out because more come than the disk takes.
+    var health: (disk: DiskHealth, rows: DiskHealth)
     var hold = Hold.free
     /// The writer has ended.
     var isOver = false
@@ -69,7 +71,7 @@ struct StoreQueue: Sendable {
     init(_ pace: WaitingRows.Pace, epochFloor: UInt64, _ health: DiskHealth) {
         self.rows = WaitingRows(pace)
         self.epochs = EpochOrders(floor: epochFloor)
-        self.health = health
+        self.health = (disk: health, rows: health)
     }
 
     /// Takes one question: what is to be kept meanwhile comes before the next. At the end all of them are answered.

@@ -93,7 +93,7 @@ final class StoreWriter {
         ]
         return self.shared.wait(for: self.directory.descriptor) { queue, isReadable -> Monitor<StoreQueue>.Step<Bool> in
             let now = Clock.monotonic.now()
-            var next = self.failures.next(deadlines + [queue.health.deadline])
+            var next = self.failures.next(deadlines + [queue.health.disk.deadline, queue.health.rows.deadline])
             var isReady = queue.isStopping || !queue.questions.isEmpty || isReadable || next.map { now >= $0 } ?? false
             isReady = isReady || !queue.rows.clips.isEmpty
             if !isFailing {
@@ -131,10 +131,11 @@ final class StoreWriter {
             let now = Clock.monotonic.now()
             queue.alarm.set(for: nil)
             if let reason {
-                if queue.health.fail(at: now) { queue.news.append(.told(.failed(reason.description))) }
+                if queue.health.disk.fail(at: now) { queue.news.append(.told(.failed(reason.description))) }
             }
-            if !isFailing, queue.rows.outstanding < self.limits.waitingRows / 2, queue.health.succeed(at: now) {
-                queue.news.append(.told(.recovered))
+            if !isFailing, queue.health.disk.succeed(at: now) { queue.news.append(.told(.recovered)) }
+            if queue.rows.outstanding < self.limits.waitingRows / 2, queue.health.rows.succeed(at: now) {
+                queue.news.append(.told(.caughtUp))
             }
             queue.isFailing = isFailing
             queue.news += self.news

@@ -42,14 +42,14 @@ struct TakenRows {
 
     func kind(of index: Int) -> JournalEntry.Kind { self.rows[index].entry.kind }
 
-    /// Does something with what a row says and when it was made. It is taken from its place for the time: where it stands, to look at
-    /// it copies it.
+    /// Does something with what a row says, of which user's app, and when it was made. It is taken from its place for the time: where it
+    /// stands, to look at it copies it.
     mutating func with(
-        _ index: Int, _ body: (JournalEntry.Content, _ wall: Int64) throws(StoreError) -> Void
+        _ index: Int, _ body: (JournalEntry.Content, _ user: UInt32, _ wall: Int64) throws(StoreError) -> Void
     ) throws(StoreError) {
         guard let content = self.rows[index].entry.content.take() else { return }
         do throws(StoreError) {
-            try body(content, self.rows[index].wall)
+            try body(content, self.rows[index].entry.user, self.rows[index].wall)
         } catch {
             self.rows[index].entry.content = content
             throw error

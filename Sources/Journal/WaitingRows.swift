@@ -12,6 +12,8 @@ struct WaitingRows: Sendable {
 
     private let pace: Pace
     private var rows: [JournalRow] = []
+    /// How many of them each user has; known only since there was no room.
+    private var held: [UInt32: Int]?
     /// What is noted besides, which is little and seldom, and not counted.
     private var changes: [ChangeRow] = []
     /// Rows that are not written yet: these, and those that the writer has taken.
@@ -36,13 +38,39 @@ struct WaitingRows: Sendable {
 
     // MARK: From the loop's thread
 
-    /// Counts a row that finds no room.
-    mutating func leaveOut() { self.dropped &+= 1 }
+    /// Has whoever has most rows that wait give up the latest of them, half of what it has more than a user who has one more.
+    ///
+    /// Returns false when that user has hardly less: then the new row is the one that is left out. Either is counted.
+    mutating func makeRoom(for user: UInt32) -> Bool {
+        var held = self.held ?? self.rows.reduce(into: [:]) { $0[$1.entry.user, default: 0] += 1 }
+        defer { self.held = held }
+        // By number among equals, so that the same is decided every time.
+        let heaviest = held.max { ($0.value, $0.key) < ($1.value, $1.key) }
+        guard let heaviest, heaviest.value - (held[user] ?? 0) >= Self.leastDifference else {
+            self.dropped &+= 1
+            return false
+        }
+        let count = (heaviest.value - (held[user] ?? 0)) / 2
+        var left = heaviest.value - count
+        self.rows.removeAll { row in
+            guard row.entry.user == heaviest.key else { return false }
+            left -= 1
+            return left < 0
+        }
+        held[heaviest.key] = heaviest.value - count
+        self.outstanding -= count
+        self.dropped &+= UInt64(count)
+        return true
+    }
+
+    /// It takes a look at all rows to remove some: not for the sake of one.
+    private static let leastDifference = 16
 
     /// Adds a row. True when it is not to wait for more: it must last, or many are together.
     mutating func add(_ row: consuming JournalRow, at now: @autoclosure () -> Int64) -> Bool {
         if self.isEmpty { self.beginToLinger(at: now()) }
         let isPersistent = row.entry.isPersistent
+        self.held?[row.entry.user, default: 0] += 1
         self.rows.append(consume row)
         self.outstanding += 1
         let isUrgent = isPersistent || self.rows.count == self.pace.many
@@ -73,6 +101,7 @@ struct WaitingRows: Sendable {
     /// Hands the rows over, behind those that the writer has.
     mutating func take(into taken: inout [JournalRow], _ changes: inout [ChangeRow], at now: Int64) {
         if !self.isEmpty { self.takenAt = now }
+        self.held = nil
         changes += self.changes
         self.changes = []
         if taken.isEmpty {

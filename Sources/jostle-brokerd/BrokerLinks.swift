@@ -87,6 +87,10 @@ final class BrokerLinks {
             self.tasks.notCommitted()
             self.registrations.admitParked()
         case .recovered: self.service.log.notice("the disk is well again", as: .diskRecovered)
+        case .behind:
+            self.service.log.warning(
+                "rows of the journal are left out: more come than the disk takes; all else is kept")
+        case .caughtUp: self.service.log.notice("no rows of the journal are left out any more")
         }
     }
 

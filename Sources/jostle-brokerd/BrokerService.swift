@@ -207,7 +207,7 @@ final class BrokerService {
             case .forget(let event): links.disk.forget(event)
             case .ended(let app, let user, let event, let end): links.disk.ended(event, of: app, user, end)
             case .failed(let app, let user, let event, let failure):
-                links.disk.keep(event, of: app, .failed(failure, user: user))
+                links.disk.keep(event, of: app, user, .failed(failure))
             case .keep(let record): links.disk.keep(record)
             case .clip(let sensor): self.keepClip(of: sensor, links)
             case .launch(let launch, let handover): links.launches.launch(launch, handover)
@@ -250,7 +250,8 @@ final class BrokerService {
         guard let client = links.clients[id], let object = client.object, let peer = client.peer else { return }
         // Once something came back, all that follows must, or the order were lost.
         if !self.core.isHeld(id), self.outbox.send(event, from: object.path, to: peer) {
-            return links.disk.keep(event, of: self.core.sent(id, event, &self.returned) ?? client.app, .sent)
+            let app = self.core.sent(id, event, &self.returned) ?? client.app
+            return links.disk.keep(event, of: app, client.uid ?? UserShares.unknown, .sent)
         }
         _ = try? self.core.apply(.unsent(id, event), at: self.clock.arrival(), &self.returned)
     }

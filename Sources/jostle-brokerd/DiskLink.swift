@@ -119,7 +119,7 @@ final class DiskLink {
                 "event \(event.sequence) of \(app) is given up: its user's share of absent-apps or kept-bytes is used up"
             )
         }
-        self.keep(event, of: app, .ended(end.reason, user: user))
+        self.keep(event, of: app, user, .ended(end.reason))
     }
 
     func keep(_ record: consuming VerdictRecord) {
@@ -128,9 +128,9 @@ final class DiskLink {
             .verdict(record.verdict, user: record.user, registration: record.registration), at: Clock.wallClock())
     }
 
-    func keep(_ event: Event, of id: AppID, _ fate: JournalEvent.Fate) {
+    func keep(_ event: Event, of id: AppID, _ user: UInt32, _ fate: JournalEvent.Fate) {
         guard let store = self.link?.store else { return }
-        store.keep(.event(JournalEvent(app: id, event.content, fate)), at: Clock.wallClock())
+        store.keep(.event(JournalEvent(app: id, event.content, fate), user: user), at: Clock.wallClock())
     }
 
     /// Has a clip kept, if `fill` puts anything in it that may be.

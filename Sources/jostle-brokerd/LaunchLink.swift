@@ -132,7 +132,7 @@ final class LaunchLink {
             // Of one that was given up nothing is to be known any more.
             guard self.service.core.arbiter.isCurrent(launch) else { return }
             do throws(BusError) {
-                self.answered(launch, handover.events, try Self.answer(result.take()))
+                self.answered(launch, of: user, handover.events, try Self.answer(result.take()))
             } catch {
                 // A connection that is gone says nothing of whether the app can be started.
                 if error.isServiceMissing { return self.failed(launch, .left, error) }
@@ -162,8 +162,8 @@ final class LaunchLink {
         return answer
     }
 
-    private func answered(_ launch: Launch, _ events: [Event], _ answer: Answer) {
-        for event in events { self.service.links.disk.keep(event, of: launch.app, .sent) }
+    private func answered(_ launch: Launch, of user: UInt32, _ events: [Event], _ answer: Answer) {
+        for event in events { self.service.links.disk.keep(event, of: launch.app, user, .sent) }
         self.service.happened(.answered(launch, answer))
     }
 

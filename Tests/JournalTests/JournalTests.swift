@@ -74,7 +74,7 @@ import Testing
             let content = EventContent(
                 sequence: 1, epoch: 1, generation: 1, time: .zero, detector: "d1", peak: 3, isSimulated: false,
                 isClipped: false)
-            keeper.store.keep(.event(JournalEvent(app: hard, content, .sent)), at: 1)
+            keeper.store.keep(.event(JournalEvent(app: hard, content, .sent), user: 1_000), at: 1)
             try keeper.keepAndWait(given)
             keeper.close()
         }
@@ -107,7 +107,7 @@ import Testing
                     app: AppID("org.example.Hard"),
                     EventContent(
                         sequence: 1, epoch: 1, generation: 1, time: .zero, detector: "d1", peak: 3, isSimulated: true,
-                        isClipped: false), .sent)), at: 1)
+                        isClipped: false), .sent), user: 1_000), at: 1)
         try keeper.keepAndWait(verdicts(1))
         let rows = try place.sql(
             "journal.db",
@@ -150,12 +150,12 @@ import Testing
         do {
             let keeper = Keeper(place)
             try keeper.keepAndWait(given)
-            keeper.store.keep(.event(JournalEvent(app: hard, content(1), .sent)), at: 9_000_000)
+            keeper.store.keep(.event(JournalEvent(app: hard, content(1), .sent), user: 1_000), at: 9_000_000)
             for (app, epoch, user) in [(hard, 1, 1_000), (hard, 2, 1_001), (gentle, 2, 1_000)]
                 as [(AppID, UInt64, UInt32)]
             {
                 keeper.store.keep(
-                    .event(JournalEvent(app: app, content(epoch), .ended(end, user: user))), at: 9_000_001)
+                    .event(JournalEvent(app: app, content(epoch), .ended(end)), user: user), at: 9_000_001)
             }
             #expect(try ends(keeper) == expected)
             keeper.close()
@@ -171,7 +171,7 @@ import Testing
                 == (end == .acknowledged ? "1\n" : "1\n0\n"))
         // It may come to its end under the next broker, and the last word stands.
         keeper.store.keep(
-            .event(JournalEvent(app: hard, content(1), .ended(.acknowledged, user: 1_000))), at: 901_000_000)
+            .event(JournalEvent(app: hard, content(1), .ended(.acknowledged)), user: 1_000), at: 901_000_000)
         #expect(try ends(keeper) == given.map { $0.id == hard && $0.epoch == 1 ? .acknowledged : nil })
     }
 
@@ -183,8 +183,8 @@ import Testing
         let content = EventContent(
             sequence: 1, epoch: 1, generation: 1, time: .zero, detector: "d1", peak: 3, isSimulated: true,
             isClipped: false)
-        func keep(_ keeper: Keeper, _ fate: JournalEvent.Fate, at wall: Int64) {
-            keeper.store.keep(.event(JournalEvent(app: hard, content, fate)), at: wall)
+        func keep(_ keeper: Keeper, _ fate: JournalEvent.Fate, of user: UInt32 = 1_000, at wall: Int64) {
+            keeper.store.keep(.event(JournalEvent(app: hard, content, fate), user: user), at: wall)
         }
         func found(_ keeper: Keeper) throws -> [Aftermath] { try keeper.ask(JournalQuery()).verdicts.map(\.aftermath) }
         func expected(_ aftermath: Aftermath) -> [Aftermath] {
@@ -193,17 +193,17 @@ import Testing
         do {
             let keeper = Keeper(place)
             try keeper.keepAndWait(given, from: 1_000_000)
-            keep(keeper, .failed(.silent, user: 1_000), at: 8_000_000)
-            keep(keeper, .failed(.notStarted, user: 1_000), at: 9_000_000)
+            keep(keeper, .failed(.silent), at: 8_000_000)
+            keep(keeper, .failed(.notStarted), at: 9_000_000)
             // Another user's.
-            keep(keeper, .failed(.unknown, user: 1_001), at: 9_000_000)
+            keep(keeper, .failed(.unknown), of: 1_001, at: 9_000_000)
             #expect(try found(keeper) == expected(Aftermath(failures: 2, failure: .notStarted)))
             keeper.close()
         }
         let keeper = Keeper(place, started: 900_000_000)
         #expect(try found(keeper) == expected(Aftermath(failures: 2, failure: .notStarted)))
         let row = try #require(try keeper.ask(JournalQuery()).verdicts.first { $0.verdict.id == hard })
-        keep(keeper, .ended(.launchFailed, user: 1_000), at: row.wall + 5_000_000)
+        keep(keeper, .ended(.launchFailed), at: row.wall + 5_000_000)
         #expect(
             try found(keeper) == expected(Aftermath(failures: 2, failure: .notStarted, after: .seconds(5))))
     }
@@ -404,7 +404,7 @@ import Testing
             let content = EventContent(
                 sequence: sequence, epoch: sequence, generation: 1, time: .zero, detector: "d", peak: 3,
                 isSimulated: false, isClipped: false)
-            return .event(JournalEvent(app: AppID("org.example.Hard"), content, .sent))
+            return .event(JournalEvent(app: AppID("org.example.Hard"), content, .sent), user: 1_000)
         }
         do {
             let keeper = Keeper(place, limits: limits)

@@ -54,7 +54,7 @@ import Testing
         let content = EventContent(
             sequence: sequence, epoch: sequence, generation: 1, time: .zero, detector: "d", peak: 3, isSimulated: false,
             isClipped: false)
-        return .event(JournalEvent(app: AppID(app), content, .sent))
+        return .event(JournalEvent(app: AppID(app), content, .sent), user: 1_000)
     }
 
     /// An app that fills the journal several times over pushes its own history out of it, and nobody else's.

@@ -83,12 +83,12 @@ import Testing
     }
 
     private static func event(
-        _ app: AppID, _ sequence: UInt64, epoch: UInt64, _ fate: JournalEvent.Fate
+        _ app: AppID, _ sequence: UInt64, epoch: UInt64, _ fate: JournalEvent.Fate, of user: UInt32 = 1_000
     ) -> JournalEntry {
         let content = EventContent(
             sequence: sequence, epoch: epoch, generation: 1, time: .zero, detector: "d1", peak: 3, isSimulated: true,
             isClipped: false)
-        return .event(JournalEvent(app: app, content, fate))
+        return .event(JournalEvent(app: app, content, fate), user: user)
     }
 
     /// Fills a journal with what is told above.
@@ -102,8 +102,8 @@ import Testing
                     .verdict(verdict, user: user, registration: registration), at: Int64(2 + index) * 1_000_000)
             }
             keeper.store.keep(Self.event(Self.hard, 1, epoch: 1, .sent), at: 3_000_000)
-            keeper.store.keep(Self.event(Self.hard, 1, epoch: 1, .ended(.acknowledged, user: 1_000)), at: 3_000_001)
-            keeper.store.keep(Self.event(Self.hard, 2, epoch: 2, .ended(.expired, user: 1_001)), at: 5_000_001)
+            keeper.store.keep(Self.event(Self.hard, 1, epoch: 1, .ended(.acknowledged)), at: 3_000_001)
+            keeper.store.keep(Self.event(Self.hard, 2, epoch: 2, .ended(.expired), of: 1_001), at: 5_000_001)
             keeper.store.note(JournalChange(.lock, user: 1_000, "locked"), at: 5_000_002)
             keeper.store.note(
                 JournalChange(.asks, app: Self.hard.description, user: 1_000, "accelerometer", rate: 50, count: 10),
@@ -141,7 +141,7 @@ import Testing
             let keeper = Keeper(place, started: 910_000_000)
             try keeper.keepAndWait(later, from: 911_000_000)
             keeper.store.keep(
-                Self.event(Self.hard, 3, epoch: 1_001, .ended(.acknowledged, user: 1_000)), at: 913_000_000)
+                Self.event(Self.hard, 3, epoch: 1_001, .ended(.acknowledged)), at: 913_000_000)
             let all = try keeper.ask(JournalQuery()).verdicts
             #expect(all.dropFirst(Self.told.count).map(\.verdict) == later)
             #expect(all[Self.told.count - 1].end == .acknowledged)

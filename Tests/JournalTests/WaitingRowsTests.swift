@@ -5,11 +5,12 @@ import Testing
 
 /// What waits for the writer is counted until it is written.
 @Suite struct WaitingRowsTests {
-    private func row(_ number: UInt64) -> JournalRow {
+    private func row(_ number: UInt64, user: UInt32 = 1_000) -> JournalRow {
         let content = EventContent(
             sequence: number, epoch: number, generation: 1, time: Timestamp(microseconds: 0), detector: "tap", peak: 1,
             isSimulated: false, isClipped: false)
-        return JournalRow(entry: .event(JournalEvent(app: AppID("app"), content, .sent)), wall: Int64(number))
+        return JournalRow(
+            entry: .event(JournalEvent(app: AppID("app"), content, .sent), user: user), wall: Int64(number))
     }
 
     private func waiting(many: Int) -> WaitingRows {
@@ -61,8 +62,27 @@ import Testing
 
     private func walls(of rows: inout TakenRows, _ batch: Range<Int>) throws(StoreError) -> [Int64] {
         var walls: [Int64] = []
-        for index in batch { try rows.with(index) { walls.append($1) } }
+        for index in batch { try rows.with(index) { walls.append($2) } }
         return walls
+    }
+
+    /// Who has many rows that wait gives up half of what it has more; where it has hardly more the new one is left out.
+    @Test func whoHasMostMakesRoom() throws(StoreError) {
+        var (waiting, taken) = (self.waiting(many: 1_000), TakenRows())
+        for number in 1...100 { _ = waiting.add(self.row(UInt64(number), user: number % 20 == 0 ? 1 : 2), at: 0) }
+        #expect(!waiting.makeRoom(for: 2) && waiting.dropped == 1 && waiting.outstanding == 100)
+        #expect(waiting.makeRoom(for: 3) && waiting.dropped == 48 && waiting.outstanding == 53)
+        _ = waiting.add(self.row(101, user: 3), at: 0)
+        // 48 of the one, 5 of the other and 1: what came meanwhile is counted.
+        #expect(waiting.makeRoom(for: 3) && waiting.dropped == 71 && waiting.outstanding == 31)
+        #expect(waiting.makeRoom(for: 3) && waiting.dropped == 83 && waiting.outstanding == 19)
+        #expect(!waiting.makeRoom(for: 3) && waiting.dropped == 84 && waiting.outstanding == 19)
+        taken.take(from: &waiting, at: 0)
+        let walls = try self.walls(of: &taken, taken.batch(from: 0, most: 100))
+        // The oldest stay, in their order, and those of the others.
+        #expect(walls == Array(1...13) + [20, 40, 60, 80, 100, 101])
+        // The writer has them: nobody who waits has more.
+        #expect(!waiting.makeRoom(for: 3) && waiting.outstanding == 19)
     }
 
     /// What could not be written stands where it stood.
@@ -71,7 +91,7 @@ import Testing
         for number in 1...2 { _ = waiting.add(self.row(UInt64(number)), at: 0) }
         taken.take(from: &waiting, at: 0)
         #expect(throws: StoreError.self) {
-            try taken.with(0) { _, _ throws(StoreError) in throw StoreError(.full, "no room") }
+            try taken.with(0) { _, _, _ throws(StoreError) in throw StoreError(.full, "no room") }
         }
         let all = taken.batch(from: 0, most: 9)
         let walls = try self.walls(of: &taken, all)
