@@ -169,7 +169,6 @@ extension Value: WireValue {
             while inner.type != CDBUS_TYPE_INVALID {
                 entries.append(
                     try inner.container { (pair: inout WireReader) throws(WireError) in
-                        try pair.checkKey()
                         let key = try self.readBare(from: &pair)
                         return Entry(key, try self.readBare(from: &pair))
                     })
@@ -197,12 +196,13 @@ extension Value {
         self = .dictionary(key: "s", value: "v", sorted.map { Entry(.string($0.key), .variant($0.value)) })
     }
 
-    /// An `a{sv}` as a dictionary; anything else is empty.
+    /// An `a{sv}` as a dictionary; anything else is empty, and a key that is not ASCII is none, as in `WireReader.checkKey`.
     package var asOptions: [String: Value] {
         guard case .dictionary(_, _, let entries) = self else { return [:] }
         var options: [String: Value] = [:]
         for entry in entries {
-            if case .string(let key) = entry.key, case .variant(let value) = entry.value { options[key] = value }
+            guard case .string(let key) = entry.key, case .variant(let value) = entry.value else { continue }
+            if key.utf8.allSatisfy({ $0 < 0x80 }) { options[key] = value }
         }
         return options
     }
