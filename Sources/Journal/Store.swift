@@ -329,6 +329,9 @@ package final class Store {
         self.shared.withLock { $0.health.disk.isWell && $0.health.rows.isWell && !$0.isOver ? .ok : .degraded }
     }
 
+    /// Whether what is handed over comes to the disk, as far as is known. Rows of the journal may be left out all the same.
+    package var isDiskWell: Bool { self.shared.withLock { $0.health.disk.isWell && !$0.isOver } }
+
     /// Rows that are in the journal, and rows that were left out.
     package var counts: (written: UInt64, dropped: UInt64) {
         self.shared.withLock { ($0.rows.written, $0.rows.dropped &+ $0.rows.clips.leftOut) }

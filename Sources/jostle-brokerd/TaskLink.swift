@@ -55,8 +55,8 @@ final class TaskLink {
     private func keep(_ record: TaskRecord) {
         guard let store = self.store else { return self.service.taskKept(record.owner, record.revision) }
         self.kept.add(record, store.keep(record))
-        // Nobody waits for a disk that fails.
-        if store.health != .ok { self.releaseTasks() }
+        // Nobody waits for a disk that fails. One that is too slow for the rows of the journal takes tasks all the same.
+        if !store.isDiskWell { self.releaseTasks() }
     }
 
     /// Has `answer` told when a task is on the disk; at once, when nobody is bringing it there.
