@@ -104,8 +104,9 @@ package final class Store {
         let isBad = self.shared.change(with: JournalRow(entry: consume entry, wall: wall)) { queue, row in
             var isNews = false
             if queue.rows.outstanding >= self.limits.waitingRows {
-                // Of a disk that fails it is known that nothing is kept.
-                isNews = queue.health.disk.isWell && queue.health.rows.fail(at: Clock.monotonic.now())
+                // Of a disk that fails, or to which nobody writes, it is known that nothing is kept.
+                let isKept = queue.health.disk.isWell && !queue.isOver
+                isNews = isKept && queue.health.rows.fail(at: Clock.monotonic.now())
                 if isNews { queue.news.append(.told(.behind)) }
                 guard queue.rows.makeRoom(for: row.entry.user) else { return (isNews, false) }
             }

@@ -53,6 +53,20 @@ import Testing
         }
         #expect(told == 10)
     }
+
+    /// Where nobody writes it is not said that all else is kept.
+    @Test func aStoreThatHasEndedIsNotTooSlow() throws {
+        let place = try Directory()
+        var limits = Keeper.quick
+        limits.waitingRows = 16
+        let keeper = Keeper(place, limits: limits)
+        _ = try keeper.epochs()
+        keeper.close()
+        keeper.keep(verdicts(20))
+        try keeper.until("news are fetched") { true }
+        #expect(keeper.store.counts.dropped > 0 && !keeper.news.contains("behind"), "\(keeper.news)")
+    }
+
     /// More comes than a store can take, in bursts. Between them it goes well, longer than need be at first.
     @Test func aStoreThatIsTooSlowSaysSoLessAndLess() throws {
         let place = try Directory()
