@@ -37,7 +37,8 @@ struct BrokerExam: Equatable {
         case "degraded":
             remarks.append(
                 .wrong(
-                    .storage, "the disk is full, fails or is too slow: what must outlive the broker is not kept",
+                    .storage,
+                    "the disk is full, fails or is too slow: what happened, or what must outlive the broker, is not kept",
                     look: [.run("df", "-h")] + self.log))
         default: break
         }
