@@ -84,8 +84,9 @@ final class DisplaySocket {
 
     private func attempt() {
         self.patience.tried()
-        // There may be a folder by now, or a watch to be had.
-        if self.watch == nil { try? self.watchFolder() }
+        // There may be a folder by now, or a watch to be had. What came before it nobody tells of, and it may not listen yet: it has all
+        // the attempts of one that has just come.
+        if self.watch == nil, (try? self.watchFolder()) != nil { self.life.appeared(at: DeskLink.now()) }
         guard self.onTry() else { return self.lost() }
         self.life.opened(at: DeskLink.now())
         self.arm()
@@ -98,7 +99,7 @@ final class DisplaySocket {
 
     private func readEvents() {
         guard let descriptor = self.watch?.descriptor.raw else { return }
-        var isOurs = false
+        var (isOurs, isFolderGone) = (false, false)
         unsafe withUnsafeTemporaryAllocation(byteCount: Self.bytes, alignment: 8) { buffer in
             // SAFETY: as many bytes as there are in the buffer.
             let count = unsafe read(descriptor, buffer.baseAddress, Self.bytes)
@@ -111,10 +112,13 @@ final class DisplaySocket {
                 let name = unsafe buffer[(start + Self.header)..<end].prefix { $0 != 0 }
                 let isNamed = unsafe name.elementsEqual(self.file.utf8)
                 if isNamed || mask & UInt32(IN_Q_OVERFLOW) != 0 { isOurs = true }
+                if mask & UInt32(IN_IGNORED) != 0 { isFolderGone = true }
                 start = end
             }
         }
-        if isOurs { self.appeared() }
+        // Nothing is told any more of what is in its place by then.
+        if isFolderGone { self.stop() }
+        if isOurs || isFolderGone { self.appeared() }
     }
 
     private static let header = 16

@@ -72,18 +72,24 @@ extension Senses {
                 environment: ["XDG_RUNTIME_DIR": "/nonexistent"])
             _ = try focus.waitForLine(on: .errors) { $0.contains("cannot be watched") }
             let script = """
-                import os, socket, sys
-                os.mkdir(os.path.dirname(sys.argv[1]))
+                import os, shutil, socket, sys
+                folder = os.path.dirname(sys.argv[1])
+                shutil.rmtree(folder, ignore_errors=True)
+                os.mkdir(folder)
                 server = socket.socket(socket.AF_UNIX)
                 server.bind(sys.argv[1])
                 server.listen()
                 server.accept()
                 print("came", flush=True)
                 """
-            let display = try BackgroundProgram(tool: ["python3", "-c", script, path])
-            _ = try display.waitForLine { $0 == "came" }
+            for isFirst in [true, false] {
+                let display = try BackgroundProgram(tool: ["python3", "-c", script, path])
+                _ = try display.waitForLine { $0 == "came" }
+                _ = try display.terminate()
+                // Then nobody looks for it any more, unless the folder goes that is watched by now.
+                if isFirst { _ = try focus.waitForLine(on: .errors) { $0.contains("waiting for one") } }
+            }
             #expect(try focus.terminate() == .exited(0))
-            _ = try display.terminate()
         }
 
         /// While there is no X server, anybody may listen in its place.
