@@ -521,7 +521,8 @@ extension Surroundings {
             let result = try Tool.run(
                 ["/usr/bin/python3", "-c", code, Programs.path(of: "jostle-fleet"), "watch", "--plain"]
                     + ["--server", "127.0.0.1:\(here.server.port)"], timeout: .seconds(80))
-            #expect(result.status == 1 && !result.stderr.contains("it goes on"), "\(result)")
+            // It was stopped before it had asked for all, or behind that: the server says what it keeps meanwhile.
+            #expect([0, 1].contains(result.status) && !result.stderr.contains("it goes on"), "\(result)")
         }
 
         /// The server begins anew while canaries try something: they get back what they had when it is there.
