@@ -133,9 +133,10 @@ final class StoreWriter {
             if let reason {
                 if queue.health.disk.fail(at: now) { queue.news.append(.told(.failed(reason.description))) }
             }
-            if !isFailing, queue.health.disk.succeed(at: now) { queue.news.append(.told(.recovered)) }
-            if queue.rows.outstanding < self.limits.waitingRows / 2, queue.health.rows.succeed(at: now) {
-                queue.news.append(.told(.caughtUp))
+            if !isFailing {
+                if queue.health.disk.succeed(at: now) { queue.news.append(.told(.recovered)) }
+                let hasRoom = queue.rows.outstanding < self.limits.waitingRows / 2
+                if hasRoom, queue.health.rows.succeed(at: now) { queue.news.append(.told(.caughtUp)) }
             }
             queue.isFailing = isFailing
             queue.news += self.news

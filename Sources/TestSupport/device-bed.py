@@ -232,6 +232,7 @@ def main():
         print("bed", bed.root, flush=True)
         serve(bed, sys.argv[1])
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         shutil.rmtree(bed.root, ignore_errors=True)
 
 
