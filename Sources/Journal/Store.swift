@@ -126,7 +126,7 @@ package final class Store {
 
     /// A policy came into force; verdicts will name its generation.
     package func keep(_ policy: JournalPolicy) {
-        self.shared.withLock { $0.policies.append(policy) }
+        self.shared.withLock { $0.keep(policy) }
     }
 
     // MARK: Clips

@@ -17,7 +17,7 @@ struct JournalRow: Sendable {
 struct StoreQueue: Sendable {
     // To the writer.
     var rows: WaitingRows
-    var policies: [JournalPolicy] = []
+    private(set) var policies: [JournalPolicy] = []
     var questions: [Question] = []
     var epochs: EpochOrders
     var due = WaitingDue()
@@ -72,6 +72,17 @@ struct StoreQueue: Sendable {
         self.rows = WaitingRows(pace)
         self.epochs = EpochOrders(floor: epochFloor)
         self.health = (disk: health, rows: health)
+    }
+
+    /// Adds a policy for the rows that will name it. Nobody takes it before there are any, and only the latest will be named.
+    mutating func keep(_ policy: JournalPolicy) {
+        self.policies.append(policy)
+        if self.policies.count > TakenRows.mostPolicies { self.policies.removeFirst() }
+    }
+
+    mutating func takePolicies() -> [JournalPolicy] {
+        defer { self.policies = [] }
+        return self.policies
     }
 
     /// Takes one question: what is to be kept meanwhile comes before the next. At the end all of them are answered.

@@ -112,8 +112,7 @@ final class StoreWriter {
 
     private func take(_ queue: inout StoreQueue, at now: Int64) {
         self.rows.take(from: &queue.rows, at: now)
-        self.rows.add(queue.policies)
-        queue.policies = []
+        self.rows.add(queue.takePolicies())
         self.questions += queue.takeQuestions()
         self.epochs.take(queue.epochs)
         queue.epochs = EpochOrders()

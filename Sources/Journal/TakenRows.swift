@@ -7,7 +7,7 @@ struct TakenRows {
     var clipsToForget: [(number: UInt64, user: UInt32?)] = []
     private(set) var policies: [UInt64: JournalPolicy] = [:]
 
-    private static let mostPolicies = 64
+    static let mostPolicies = 64
 
     var isEmpty: Bool { self.rows.isEmpty }
     var count: Int { self.rows.count }

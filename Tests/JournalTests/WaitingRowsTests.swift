@@ -102,5 +102,10 @@ import Testing
         var taken = TakenRows()
         taken.add((1...65).map { JournalPolicy(generation: $0, files: [], since: 0) })
         #expect(taken.policies.count == 64 && taken.policies[1] == nil && taken.policies[65] != nil)
+        // Nor do they pile up where there are no rows for which the writer would take them.
+        let pace = WaitingRows.Pace(linger: 10, spacing: 100, many: 9)
+        var queue = StoreQueue(pace, epochFloor: 0, DiskHealth(calm: 1, longest: 1, at: 0))
+        for generation in 1...UInt64(65) { queue.keep(JournalPolicy(generation: generation, files: [], since: 0)) }
+        #expect(queue.takePolicies().map(\.generation) == Array(2...65) && queue.policies.isEmpty)
     }
 }
