@@ -20,6 +20,8 @@ final class SoakScene {
     private static let asked = Programs.variable("JOSTLE_SOAK_SECONDS").flatMap { Int($0) }
     /// How much memory may come to it after that, in bytes.
     private static let growth = 1 << 20
+    /// How long a daemon runs until it has all it keeps.
+    private static let youth: Duration = .seconds(180)
     /// How long a flood is over until what it took is given back, in milliseconds.
     private static let rest = 4_000
     /// How long an answer to a Ping, and the first event after a death, may take where it is the programs that ship, and where only
@@ -261,7 +263,8 @@ final class SoakScene {
             let files = try Tool.run(["ls", "/proc/\(program.pid)/fd"]).stdout.split(separator: "\n").count
             let now = Standing(memory: try Resident(of: program.pid).own, descriptors: files)
             let age = ContinuousClock.now - (self.began[daemon] ?? .now)
-            guard age > .seconds(60) else { continue }
+            // By then the disk has failed fifty times: as many rows have waited for it as ever will, and what they took is kept.
+            guard age > Self.youth else { continue }
             guard let before = self.standings[daemon] else {
                 self.standings[daemon] = now
                 continue
@@ -274,8 +277,10 @@ final class SoakScene {
 
     // MARK: Deaths
 
-    /// Who is killed at the end of each chapter: sometimes nobody, so that they grow old.
-    private static let victims = ["broker", "nobody", "reader", "nobody", "bus", "nobody"]
+    /// Who is killed at the end of each chapter: mostly nobody, so that they grow old.
+    private static let victims = ["broker", "reader", "bus"].flatMap {
+        [$0] + Array(repeating: "nobody", count: asked == nil ? 1 : 3)
+    }
 
     private func kill() throws {
         let victim = Self.victims[self.deaths % Self.victims.count]
