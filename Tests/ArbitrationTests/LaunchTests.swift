@@ -1,3 +1,4 @@
+import Glibc
 import Motion
 import Testing
 
@@ -205,6 +206,48 @@ struct Launching {
         #expect(lab.finish("A", .done) == ["done A shake", "start G shake of 3"])
         #expect(lab.finish("B", .done) == ["done B shake", "start C shake of 1"])
         #expect(lab.finish("D", .done) == ["done D shake", "start E shake of 2"])
+    }
+
+    /// Each that cannot be started makes place for the next one, for which none of thousands of others is looked at.
+    @Test func aLaunchCostsTheSameHoweverManyWait() {
+        func now() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        }
+        func spent(_ count: Int) -> Double {
+            var launches = Launches()
+            var effects: [LaunchEffect] = []
+            var next = 0
+            let begin = now()
+            for number in 0..<count {
+                launches.add(LaunchRequest(AppID("app\(number)"), .motion("shake"), ends: ms(30_000)))
+            }
+            launches.run(to: .zero, timeout: { _ in .seconds(10) }, &effects)
+            while next < effects.count {
+                if case .begin(let launch) = effects[next] {
+                    launches.finish(launch.app, launch.number, .failed(.unknown), at: .zero, &effects)
+                    launches.run(to: .zero, timeout: { _ in .seconds(10) }, &effects)
+                }
+                next += 1
+            }
+            #expect(effects.count == 3 * count && launches.nextDeadline == nil)
+            return now() - begin
+        }
+        let (few, many) = (min(spent(256), spent(256)), spent(4_096))
+        #expect(many < 64 * few, "\(many) s and \(few) s")
+    }
+
+    /// Who waits is started or resumed as is right by the time that it is its turn.
+    @Test func whoCameMeanwhileIsResumed() {
+        var lab = Launching()
+        #expect(lab.want([("A", 3), ("B", 2), ("C", 1)]) == ["start A shake", "start B shake"])
+        #expect(lab.running("C").isEmpty)
+        #expect(lab.finish("A", .done) == ["done A shake", "resume C shake"])
+        #expect(lab.want([("D", 1), ("E", 1)]) == ["start D shake"])
+        #expect(lab.running("E").isEmpty && lab.running("E", false).isEmpty)
+        #expect(lab.want("F", strength: 2).isEmpty)
+        #expect(lab.finish("D", .done) == ["done D shake", "start F shake"])
     }
 
     /// Nobody waits for a task, however strong and early its wish is.

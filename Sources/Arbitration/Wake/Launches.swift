@@ -15,12 +15,41 @@ package struct Launches: Sendable {
     package static let firstBackOff = TimeSpan.seconds(1)
     package static let longestBackOff = TimeSpan.seconds(60)
 
-    private struct Wish: Sendable {
+    private struct Wish: Comparable, Sendable {
         var request: LaunchRequest
         /// Rises with each wish: among equals, who came first goes first.
         var order: UInt64
         /// What its last try failed of.
         var failure: LaunchFailure?
+
+        static func == (a: Wish, b: Wish) -> Bool { a.order == b.order }
+
+        /// Whether it goes first.
+        static func < (a: Wish, b: Wish) -> Bool {
+            if a.request.reason.isPatient != b.request.reason.isPatient { return b.request.reason.isPatient }
+            return a.request.strength == b.request.strength
+                ? a.order < b.order : a.request.strength > b.request.strength
+        }
+    }
+
+    /// Whose wishes stand in one line: what one user's apps are to be started for, or resumed.
+    private struct Queue: Hashable, Sendable {
+        let payer: UInt32
+        let isCold: Bool
+    }
+
+    /// A wish, as it stands in its line.
+    private struct Place: Sendable {
+        let queue: Queue
+        let wish: Wish
+    }
+
+    /// When an app is to be looked at.
+    private struct Moment: Comparable, Sendable {
+        let time: Timestamp
+        let app: AppID
+
+        static func < (a: Moment, b: Moment) -> Bool { (a.time, a.app) < (b.time, b.app) }
     }
 
     private struct Flight: Sendable {
@@ -43,6 +72,12 @@ package struct Launches: Sendable {
         var flight: Flight?
         /// Of each user whose app of this name could not be launched lately.
         var rests: [UInt32?: Rest] = [:]
+        /// Where it stands in the lines: what of it may be launched.
+        var places: [Place] = []
+        var deadline: Moment?
+        var forgetting: Moment?
+        /// It stands among those that have changed.
+        var isChanged = false
 
         func isResting(_ user: UInt32?, at time: Timestamp) -> Bool {
             self.rests[user].map { $0.notBefore > time } ?? false
@@ -52,17 +87,41 @@ package struct Launches: Sendable {
         func flight(of user: UInt32?) -> Flight? {
             self.flight.flatMap { isMeant(appOf: user, by: $0.launch.user) ? $0 : nil }
         }
+
+        /// When something happens to it without an input.
+        func nextDeadline(after now: Timestamp) -> Timestamp? {
+            var times = self.wishes.map { $0.request.ends }
+            if let flight = self.flight {
+                times.append(flight.answerBy)
+            } else {
+                times += self.wishes.compactMap { self.rests[$0.request.user]?.notBefore }.filter { $0 > now }
+            }
+            return times.min()
+        }
+
+        /// When a failure of it is long enough ago to be forgotten.
+        func nextForgetting(after now: Timestamp) -> Timestamp? {
+            self.rests.values.map { $0.notBefore + Launches.longestBackOff }.filter { $0 > now }.min()
+        }
     }
 
     private var entries: [AppID: Entry] = [:]
     /// Apps that are on the bus, and whose they are.
     private var running: [AppID: Set<UInt32?>] = [:]
+    /// How many apps of each user are being started.
+    private var starting: [UInt32: Int] = [:]
+    // Of thousands that wait, only those are looked at of which something has changed or come.
+    private var lines: [Queue: OrderedLine<Wish>] = [:]
+    private var deadlines = OrderedLine<Moment>()
+    private var forgettings = OrderedLine<Moment>()
+    /// Apps of which something is otherwise than when they were last looked at.
+    private var changed: [AppID] = []
     private var lastNumber: UInt64 = 0
     private var lastOrder: UInt64 = 0
     /// Something may have to be done whatever the time is.
     private var isUnsettled = false
     /// The next arrival time at which something happens without an input.
-    package private(set) var nextDeadline: Timestamp?
+    package var nextDeadline: Timestamp? { self.deadlines.first?.time }
 
     package init() {}
 
@@ -105,10 +164,6 @@ package struct Launches: Sendable {
     package var coldStarts: Int { self.entries.values.count { $0.flight?.isStarting == true } }
     /// Whose apps are being started.
     package var usage: LimitUsage { LimitUsage("cold-starts", Self.mostColdStarts, heldBy: self.starting) }
-    private var starting: [UInt32: Int] {
-        let launches = self.entries.values.compactMap { $0.flight?.isStarting == true ? $0.flight?.launch : nil }
-        return Dictionary(launches.map { (Self.payer($0.user), 1) }, uniquingKeysWith: +)
-    }
     /// What is nobody's comes from what is installed, and counts as root's.
     private static func payer(_ user: UInt32?) -> UInt32 { user ?? UserShares.root }
     /// Apps for which a launch waits.
@@ -117,6 +172,9 @@ package struct Launches: Sendable {
     mutating func shrink() {
         self.running.shrink()
         self.entries.shrink()
+        for queue in self.lines.keys { self.lines[queue]?.shrink() }
+        self.deadlines.shrink()
+        self.forgettings.shrink()
     }
 
     // MARK: Inputs
@@ -130,7 +188,6 @@ package struct Launches: Sendable {
 
     private mutating func add(_ wish: Wish) {
         let app = wish.request.app
-        self.isUnsettled = true
         var entry = self.entries[app] ?? Entry()
         if let index = entry.wishes.firstIndex(where: {
             $0.request.user == wish.request.user && $0.request.reason.isServed(with: wish.request.reason)
@@ -145,13 +202,14 @@ package struct Launches: Sendable {
             entry.wishes.append(wish)
         }
         self.entries[app] = entry
+        self.change(app)
     }
 
     /// An app need not be launched for this any more. A launch that is under way goes on.
     package mutating func withdraw(_ app: AppID, of user: UInt32?, where isOver: (LaunchReason) -> Bool) {
         guard self.entries[app] != nil else { return }
         self.entries[app]?.wishes.removeAll { isMeant(appOf: user, by: $0.request.user) && isOver($0.request.reason) }
-        self.isUnsettled = true
+        self.change(app)
     }
 
     /// An app is on the bus from now on, or not any more. Who comes up while it is launched makes place for the next start.
@@ -160,8 +218,11 @@ package struct Launches: Sendable {
         guard isRunning != users.contains(user) else { return }
         if isRunning { users.insert(user) } else { users.remove(user) }
         self.running[app] = users.isEmpty ? nil : users
-        guard isRunning, self.entries[app]?.flight(of: user) != nil else { return }
+        // Whoever is here is resumed and not started, whenever that is.
+        self.note(app)
+        guard isRunning, let flight = self.entries[app]?.flight(of: user) else { return }
         self.entries[app]?.flight?.isStarting = false
+        self.makePlace(after: flight)
         self.isUnsettled = true
     }
 
@@ -176,7 +237,8 @@ package struct Launches: Sendable {
     ) {
         guard let flight = self.entries[app]?.flight, flight.launch.number == number else { return }
         self.entries[app]?.flight = nil
-        self.isUnsettled = true
+        self.makePlace(after: flight)
+        self.change(app)
         switch result {
         case .needless: effects.append(.ended(flight.launch, result, again: nil))
         case .postponed: self.postpone(flight, at: now, &effects)
@@ -249,19 +311,35 @@ package struct Launches: Sendable {
         to now: Timestamp, timeout: (AppID) -> TimeSpan, isPatient: Bool = false, _ effects: inout [LaunchEffect]
     ) {
         guard self.isDue(by: now, isPatient: isPatient) else { return }
-        let late = isPatient ? [] : self.entries.values.compactMap(\.flight).filter { $0.answerBy <= now }
+        self.gatherDue(by: now)
+        let flights = isPatient ? [] : self.changed.compactMap { self.entries[$0]?.flight }
+        let late = flights.filter { $0.answerBy <= now }
         for flight in late.sorted(by: { ($0.answerBy, $0.launch.number) < ($1.answerBy, $1.launch.number) }) {
             self.finish(flight.launch.app, flight.launch.number, .failed(.silent), at: now, &effects)
         }
         self.giveUp(at: now, &effects)
+        for app in self.changed { self.settle(app, at: now) }
+        self.changed = []
         self.begin(at: now, timeout, &effects)
-        self.settle(at: now)
+        self.isUnsettled = false
+    }
+
+    /// Those of whom something has come are looked at as well.
+    private mutating func gatherDue(by now: Timestamp) {
+        while let due = self.deadlines.first, due.time <= now {
+            self.deadlines.remove(due)
+            self.note(due.app)
+        }
+        while let due = self.forgettings.first, due.time <= now {
+            self.forgettings.remove(due)
+            self.note(due.app)
+        }
     }
 
     private mutating func giveUp(at now: Timestamp, _ effects: inout [LaunchEffect]) {
         var old: [Wish] = []
-        for (app, entry) in self.entries where entry.wishes.contains(where: { $0.request.ends <= now }) {
-            old += entry.wishes.filter { $0.request.ends <= now }
+        for app in self.changed {
+            old += self.entries[app]?.wishes.filter { $0.request.ends <= now } ?? []
             self.entries[app]?.wishes.removeAll { $0.request.ends <= now }
         }
         for wish in old.sorted(by: { $0.order < $1.order }) { effects.append(.gaveUp(wish.request, wish.failure)) }
@@ -270,19 +348,9 @@ package struct Launches: Sendable {
     private mutating func begin(
         at now: Timestamp, _ timeout: (AppID) -> TimeSpan, _ effects: inout [LaunchEffect]
     ) {
-        let ready = self.entries.values.lazy.filter { $0.flight == nil }.flatMap { entry in
-            entry.wishes.filter { !entry.isResting($0.request.user, at: now) }
-        }
-        var starting = self.starting
-        for wish in ready.sorted(by: { Self.goesBefore($0, $1) }) {
-            let app = wish.request.app
-            guard self.entries[app]?.flight == nil else { continue }
-            let isCold = !self.isRunning(wish.request)
-            if isCold {
-                let payer = Self.payer(wish.request.user)
-                guard Self.hasPlace(for: payer, beside: starting) else { continue }
-                starting[payer, default: 0] += 1
-            }
+        while let next = self.nextPlace() {
+            let (app, wish, isCold) = (next.wish.request.app, next.wish, next.queue.isCold)
+            if isCold { self.starting[next.queue.payer, default: 0] += 1 }
             self.lastNumber &+= 1
             let launch = Launch(
                 number: self.lastNumber, app: app, reason: wish.request.reason, isCold: isCold, timeout: timeout(app),
@@ -290,8 +358,19 @@ package struct Launches: Sendable {
             self.entries[app]?.wishes.removeAll { $0.order == wish.order }
             self.entries[app]?.flight = Flight(
                 launch: launch, wish: wish, answerBy: now + launch.timeout, isStarting: isCold)
+            self.settle(app, at: now)
             effects.append(.begin(launch))
         }
+    }
+
+    /// Who is launched next, of the first of each line that may go on.
+    private func nextPlace() -> Place? {
+        var next: Place?
+        for (queue, line) in self.lines where !queue.isCold || Self.hasPlace(for: queue.payer, beside: self.starting) {
+            guard let wish = line.first, next.map({ wish < $0.wish }) ?? true else { continue }
+            next = Place(queue: queue, wish: wish)
+        }
+        return next
     }
 
     /// Whether one more app of a user may be started.
@@ -299,33 +378,55 @@ package struct Launches: Sendable {
         starting.values.reduce(0, +) < (starting[user] == nil ? Self.mostColdStarts : Self.mostOfUser)
     }
 
-    private static func goesBefore(_ a: Wish, _ b: Wish) -> Bool {
-        if a.request.reason.isPatient != b.request.reason.isPatient { return b.request.reason.isPatient }
-        return a.request.strength == b.request.strength ? a.order < b.order : a.request.strength > b.request.strength
+    /// An app that was being started is so no more.
+    private mutating func makePlace(after flight: Flight) {
+        guard flight.isStarting else { return }
+        let payer = Self.payer(flight.launch.user)
+        let others = (self.starting[payer] ?? 0) - 1
+        self.starting[payer] = others > 0 ? others : nil
     }
 
-    /// Forgets apps that there is nothing more to know of, and finds out what comes next.
-    private mutating func settle(at now: Timestamp) {
-        self.isUnsettled = false
-        self.nextDeadline = nil
-        self.entries = self.entries.compactMapValues { entry in
-            var entry = entry
-            entry.rests = entry.rests.filter { user, rest in
-                now < rest.notBefore + Self.longestBackOff || entry.flight.map { $0.launch.user == user } ?? false
-                    || entry.wishes.contains { $0.request.user == user }
-            }
-            return entry.flight == nil && entry.wishes.isEmpty && entry.rests.isEmpty ? nil : entry
-        }
-        for entry in self.entries.values {
-            if let flight = entry.flight { self.expect(flight.answerBy) }
-            guard !entry.wishes.isEmpty else { continue }
-            for wish in entry.wishes { self.expect(wish.request.ends) }
-            guard entry.flight == nil else { continue }
-            for wish in entry.wishes {
-                if let rest = entry.rests[wish.request.user], now < rest.notBefore { self.expect(rest.notBefore) }
-            }
-        }
+    private mutating func change(_ app: AppID) {
+        self.note(app)
+        self.isUnsettled = true
     }
 
-    private mutating func expect(_ time: Timestamp) { self.nextDeadline = min(self.nextDeadline ?? time, time) }
+    /// Has an app looked at when that is done next.
+    private mutating func note(_ app: AppID) {
+        guard self.entries[app]?.isChanged == false else { return }
+        self.entries[app]?.isChanged = true
+        self.changed.append(app)
+    }
+
+    /// Has an app stand in the lines as it is by now, or forgets it if there is nothing more to know of it.
+    private mutating func settle(_ app: AppID, at now: Timestamp) {
+        guard var entry = self.entries[app] else { return }
+        for place in entry.places { self.leave(place) }
+        if let deadline = entry.deadline { self.deadlines.remove(deadline) }
+        if let forgetting = entry.forgetting { self.forgettings.remove(forgetting) }
+        entry.places = []
+        entry.isChanged = false
+        entry.rests = entry.rests.filter { user, rest in
+            now < rest.notBefore + Self.longestBackOff || entry.flight.map { $0.launch.user == user } ?? false
+                || entry.wishes.contains { $0.request.user == user }
+        }
+        if entry.flight == nil {
+            for wish in entry.wishes where !entry.isResting(wish.request.user, at: now) {
+                let queue = Queue(payer: Self.payer(wish.request.user), isCold: !self.isRunning(wish.request))
+                self.lines[queue, default: OrderedLine()].insert(wish)
+                entry.places.append(Place(queue: queue, wish: wish))
+            }
+        }
+        entry.deadline = entry.nextDeadline(after: now).map { Moment(time: $0, app: app) }
+        entry.forgetting = entry.nextForgetting(after: now).map { Moment(time: $0, app: app) }
+        if let deadline = entry.deadline { self.deadlines.insert(deadline) }
+        if let forgetting = entry.forgetting { self.forgettings.insert(forgetting) }
+        let isOver = entry.flight == nil && entry.wishes.isEmpty && entry.rests.isEmpty
+        self.entries[app] = isOver ? nil : entry
+    }
+
+    private mutating func leave(_ place: Place) {
+        self.lines[place.queue]?.remove(place.wish)
+        if self.lines[place.queue]?.first == nil { self.lines[place.queue] = nil }
+    }
 }
