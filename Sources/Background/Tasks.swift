@@ -52,11 +52,20 @@ package struct Tasks: Sendable {
     ///
     /// - Parameter present: whose app of this name is on the bus, if one is.
     package func owners(of app: String, for user: UInt32, present: TaskOwner? = nil) -> [TaskOwner] {
-        let owners = self.all.map(\.owner).filter { $0.app.name == app }
+        let owners = self.owners(of: AppID(app))
         let own = owners.filter { $0.user == user }
         if !own.isEmpty { return own }
         return present.map { [$0] } ?? owners
     }
+
+    /// Whose tasks an app is to be started for: one user's, or all.
+    package func awaiting(_ app: AppID, of user: UInt32?) -> [TaskOwner] {
+        let owners = user.map { [TaskOwner(app, user: $0)] } ?? self.owners(of: app)
+        return owners.filter { self[$0]?.current?.stage == .launching }
+    }
+
+    /// All who have tasks of an app. Of others none is put in order for that.
+    private func owners(of app: AppID) -> [TaskOwner] { self.handles.keys.filter { $0.app == app }.sorted() }
 
     // MARK: What waits
 

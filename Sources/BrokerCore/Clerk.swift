@@ -231,7 +231,7 @@ struct Clerk {
             return actions.append(.launch(launch, Handover(to: user)))
         case .task:
             // Whoever comes up, the task is run in its owner's connection only.
-            if !self.work.awaiting(launch.app, of: launch.user).isEmpty {
+            if !self.work.tasks.awaiting(launch.app, of: launch.user).isEmpty {
                 return actions.append(.launch(launch, Handover(to: nil)))
             }
         case .motion:
@@ -355,7 +355,7 @@ struct Clerk {
         _ app: AppID, of user: UInt32? = nil, isUnknown: Bool, at arrival: Timestamp,
         _ actions: inout [BrokerAction]
     ) {
-        for owner in self.work.awaiting(app, of: user) {
+        for owner in self.work.tasks.awaiting(app, of: user) {
             self.work.startFailed(owner, isUnknown: isUnknown, self.terms(at: arrival))
             self.followWork(at: arrival, &actions)
         }

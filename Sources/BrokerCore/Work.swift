@@ -114,13 +114,6 @@ package struct Work {
 
     func isStarting(_ owner: TaskOwner) -> Bool { self.tasks[owner]?.current?.stage == .launching }
 
-    /// The owners of tasks that an app is to be started for: one user's, or all.
-    func awaiting(_ app: AppID, of user: UInt32? = nil) -> [TaskOwner] {
-        self.tasks.all.filter {
-            $0.owner.app == app && (user == nil || $0.owner.user == user) && $0.current?.stage == .launching
-        }.map(\.owner)
-    }
-
     /// An app could not be started for a task.
     ///
     /// - Parameter isUnknown: The bus knows no such app.
