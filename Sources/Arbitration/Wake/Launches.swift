@@ -161,7 +161,7 @@ package struct Launches: Sendable {
         self.isDue(by: time) && self.entries.values.contains { $0.flight.map { $0.answerBy <= time } ?? false }
     }
     package var inFlight: Int { self.entries.values.count { $0.flight != nil } }
-    package var coldStarts: Int { self.entries.values.count { $0.flight?.isStarting == true } }
+    package var coldStarts: Int { self.starting.values.reduce(0, +) }
     /// Whose apps are being started.
     package var usage: LimitUsage { LimitUsage("cold-starts", Self.mostColdStarts, heldBy: self.starting) }
     /// What is nobody's comes from what is installed, and counts as root's.
@@ -366,7 +366,7 @@ package struct Launches: Sendable {
     /// Who is launched next, of the first of each line that may go on.
     private func nextPlace() -> Place? {
         var next: Place?
-        for (queue, line) in self.lines where !queue.isCold || Self.hasPlace(for: queue.payer, beside: self.starting) {
+        for (queue, line) in self.lines where !queue.isCold || self.hasPlace(for: queue.payer) {
             guard let wish = line.first, next.map({ wish < $0.wish }) ?? true else { continue }
             next = Place(queue: queue, wish: wish)
         }
@@ -374,8 +374,8 @@ package struct Launches: Sendable {
     }
 
     /// Whether one more app of a user may be started.
-    private static func hasPlace(for user: UInt32, beside starting: [UInt32: Int]) -> Bool {
-        starting.values.reduce(0, +) < (starting[user] == nil ? Self.mostColdStarts : Self.mostOfUser)
+    private func hasPlace(for user: UInt32) -> Bool {
+        self.coldStarts < (self.starting[user] == nil ? Self.mostColdStarts : Self.mostOfUser)
     }
 
     /// An app that was being started is so no more.
