@@ -20,8 +20,6 @@ final class SoakScene {
     private static let asked = Programs.variable("JOSTLE_SOAK_SECONDS").flatMap { Int($0) }
     /// How much memory may come to it after that, in bytes.
     private static let growth = 1 << 20
-    /// How long a daemon runs until it has all it keeps.
-    private static let youth: Duration = .seconds(180)
     /// How long a flood is over until what it took is given back, in milliseconds.
     private static let rest = 4_000
     /// How long an answer to a Ping, and the first event after a death, may take where it is the programs that ship, and where only
@@ -258,13 +256,13 @@ final class SoakScene {
     /// A daemon that has run for some time has no more memory and descriptors later, once what strangers took is given back.
     private func look() throws {
         guard Self.asked != nil else { return }
+        if self.standings[.broker] == nil { try self.fillJournal() }
         self.pass(Self.rest)
         for (daemon, program) in try self.daemons {
             let files = try Tool.run(["ls", "/proc/\(program.pid)/fd"]).stdout.split(separator: "\n").count
             let now = Standing(memory: try Resident(of: program.pid).own, descriptors: files)
             let age = ContinuousClock.now - (self.began[daemon] ?? .now)
-            // By then the disk has failed fifty times: as many rows have waited for it as ever will, and what they took is kept.
-            guard age > Self.youth else { continue }
+            guard age > .seconds(60) else { continue }
             guard let before = self.standings[daemon] else {
                 self.standings[daemon] = now
                 continue
@@ -275,12 +273,27 @@ final class SoakScene {
         }
     }
 
+    /// Has as many rows wait as ever may, on either side of a writer that the disk fails or holds up: their room is kept, and would
+    /// else be taken in steps, whenever the disk happens to fail for long enough.
+    private func fillJournal() throws {
+        func untilMore(_ count: String) throws {
+            let before = try self.stage.count(count, at: Stage.Object.broker)
+            try self.stage.until("\(count) rises") {
+                try self.stage.count(count, at: Stage.Object.broker) > before
+            }
+        }
+        for fault in ["1", "4"] {
+            try self.setDisk(fault)
+            try untilMore("JournalDropped")
+            try self.setDisk("0")
+            try untilMore("JournalWritten")
+        }
+    }
+
     // MARK: Deaths
 
-    /// Who is killed at the end of each chapter: mostly nobody, so that they grow old.
-    private static let victims = ["broker", "reader", "bus"].flatMap {
-        [$0] + Array(repeating: "nobody", count: asked == nil ? 1 : 3)
-    }
+    /// Who is killed at the end of each chapter: sometimes nobody, so that they grow old.
+    private static let victims = ["broker", "nobody", "reader", "nobody", "bus", "nobody"]
 
     private func kill() throws {
         let victim = Self.victims[self.deaths % Self.victims.count]
