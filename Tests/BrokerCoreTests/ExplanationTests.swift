@@ -1,7 +1,7 @@
 import Arbitration
 @testable import BrokerCore
 import Detection
-import Glibc
+import Loop
 import Motion
 import Traces
 import Testing
@@ -215,15 +215,10 @@ import Testing
 
     /// What this thread has computed for something, in seconds: the least of some times.
     private func spent(_ body: () -> Void) -> Double {
-        func now() -> Double {
-            var time = timespec()
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-        }
-        return (0..<3).reduce(Double.infinity) { least, _ in
-            let begin = now()
+        (0..<3).reduce(Double.infinity) { least, _ in
+            let begin = Clock.threadTime()
             body()
-            return min(least, now() - begin)
+            return min(least, Double(Clock.threadTime() - begin) / 1e6)
         }
     }
 

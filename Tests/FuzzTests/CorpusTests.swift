@@ -1,6 +1,7 @@
 import DetectionModel
 import Foundation
 import FuzzTargets
+import Loop
 import Testing
 
 /// The committed corpora, and what is near them, on every run of the tests; `make fuzz` goes on from there.
@@ -16,11 +17,7 @@ import Testing
     }
 
     /// The processor time that this thread has had, in seconds: a busy machine makes nothing slower.
-    private static func spent() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
+    private static func spent() -> Double { Double(Clock.threadTime()) / 1e6 }
 
     @Test func eachTargetHasACorpusAndEachCorpusATarget() throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.root.path).sorted()

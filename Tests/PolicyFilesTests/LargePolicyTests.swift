@@ -1,5 +1,5 @@
 import Arbitration
-import Glibc
+import Loop
 import Motion
 import Testing
 
@@ -11,14 +11,9 @@ import Testing
 
     /// What this thread has computed for something, in seconds.
     private func spent(_ body: () throws -> Void) rethrows -> Double {
-        func now() -> Double {
-            var time = timespec()
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-        }
-        let begin = now()
+        let begin = Clock.threadTime()
         try body()
-        return now() - begin
+        return Double(Clock.threadTime() - begin) / 1e6
     }
 
     /// A list as lines that are not too long.
