@@ -33,11 +33,6 @@ struct AppTable<Value> {
         self.rows.indices.lazy.filter { self.rows[$0] != nil }.map { AppHandle(UInt32(truncatingIfNeeded: $0 - 1)) }
     }
 
-    /// The first app whose row fits.
-    func first(where fits: (Value) -> Bool) -> AppHandle? {
-        self.rows.firstIndex { $0.map(fits) ?? false }.map { AppHandle(UInt32(truncatingIfNeeded: $0 - 1)) }
-    }
-
     /// Gives back the room of those who have gone.
     mutating func shrink() {
         while self.rows.count > 1, let last = self.rows.last, last == nil { self.rows.removeLast() }

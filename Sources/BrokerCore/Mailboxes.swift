@@ -24,8 +24,8 @@ package struct Mailboxes {
         /// Who may have it; `nil`: nobody's yet, and that of whoever comes first.
         var user: UInt32?
         var queue: EventQueue
-        /// It is among those that are looked after.
-        var isBusy = false
+        /// Rises with each that is opened: of those that are due at the same time, which one is first.
+        let order: UInt64
 
         mutating func change<Result>(
             _ wants: inout [QueueAction], _ body: (inout EventQueue, inout [QueueAction]) -> Result
@@ -33,13 +33,15 @@ package struct Mailboxes {
     }
 
     private var boxes = AppTable<Box>()
-    /// Apps whose queues are not idle, and some whose were not a moment ago.
-    private var busy: [AppHandle] = []
+    private var names = AppNames()
+    private var opened: UInt64 = 0
+    /// When something happens without an input in the queues of those that are here.
+    private var deadlines = DeadlineHeap()
     private var absent: AbsentApps
+    /// Not later than the first time at which something happens without an input in a queue of those that are not here.
+    private var absentDeadline: Timestamp?
     /// What a queue wants, until it is passed on.
     private var wants: [QueueAction] = []
-    /// Not later than the first time at which a mailbox has something to do.
-    private(set) var deadline: Timestamp?
 
     init(_ limits: BrokerLimits) { self.absent = AbsentApps(limits) }
 
@@ -48,6 +50,12 @@ package struct Mailboxes {
 
     /// What there is to keep for all apps that are not here, and who has it.
     package var usage: [LimitUsage] { self.absent.usage }
+
+    /// Not later than the first time at which something happens in a mailbox without an input.
+    var deadline: Timestamp? {
+        guard let here = self.deadlines.first?.time else { return self.absentDeadline }
+        return min(here, self.absentDeadline ?? here)
+    }
 
     /// Whether what would be sent now would only come back.
     func isHeld(_ app: AppHandle) -> Bool { self.boxes[app]?.queue.isHeld ?? true }
@@ -60,7 +68,9 @@ package struct Mailboxes {
         _ effects: inout [MailEffect]
     ) {
         let queue = self.takeQueue(of: id, user, keeping: bytes, at: now, &effects)
-        self.boxes.put(Box(app: id, user: user, queue: queue), for: app)
+        self.opened &+= 1
+        self.boxes.put(Box(app: id, user: user, queue: queue, order: self.opened), for: app)
+        self.names.insert(app, id)
         // It may be there for long without being on the bus, and what it has expires all the same.
         self.settle(app, &effects)
     }
@@ -69,8 +79,9 @@ package struct Mailboxes {
     mutating func close(_ app: AppHandle, _ effects: inout [MailEffect]) {
         guard let box = self.boxes[app] else { return }
         self.keep(box, &effects)
-        if box.isBusy { self.busy.removeAll { $0 == app } }
         self.boxes.remove(app)
+        self.names.remove(app, box.app)
+        self.deadlines.set(app, box.order, to: nil)
     }
 
     /// The app left the bus and goes on to exist.
@@ -157,9 +168,8 @@ package struct Mailboxes {
     mutating func revoke(
         _ epoch: UInt64, from app: AppHandle?, at now: Timestamp, _ effects: inout [MailEffect]
     ) {
-        // Not a loop over the list itself, which others may join.
-        for index in self.busy.indices where app.map({ $0 == self.busy[index] }) ?? true {
-            self.change(self.busy[index], &effects) { $0.remove(epoch: epoch, at: now, &$1) }
+        for app in app.map({ [$0] }) ?? self.boxes.handles where self.boxes[app]?.queue.isIdle == false {
+            self.change(app, &effects) { $0.remove(epoch: epoch, at: now, &$1) }
         }
     }
 
@@ -180,7 +190,7 @@ package struct Mailboxes {
         return result
     }
 
-    /// Passes on what a queue wants, and remembers it while it is not done.
+    /// Passes on what a queue wants, and notes when there is more to do for it.
     private mutating func settle(_ app: AppHandle, _ effects: inout [MailEffect]) {
         guard self.boxes.has(app) else { return }
         if !self.wants.isEmpty, let id = self.boxes[app]?.app {
@@ -188,11 +198,7 @@ package struct Mailboxes {
             for want in self.wants { Self.tell(want, of: id, user, app, &effects) }
             self.wants.removeAll(keepingCapacity: true)
         }
-        if self.boxes[app]?.isBusy == false, self.boxes[app]?.queue.isIdle == false {
-            self.boxes.update(app) { $0?.isBusy = true }
-            self.busy.append(app)
-        }
-        if let deadline = self.boxes[app]?.queue.deadline { self.expect(deadline) }
+        self.deadlines.set(app, self.boxes[app]?.order ?? 0, to: self.boxes[app]?.queue.deadline)
     }
 
     private static func tell(
@@ -252,7 +258,7 @@ package struct Mailboxes {
 
     /// Whether the app of this name is here and somebody's: it is launched for what is due to him, and what other users had waits
     /// until they have the name again.
-    private func isSomebodys(_ id: AppID) -> Bool { self.boxes.first { $0.app == id && $0.user != nil } != nil }
+    private func isSomebodys(_ id: AppID) -> Bool { self.names[id].contains { self.boxes[$0]?.user != nil } }
 
     /// Takes what an app is to be launched for, wherever that is; `nil`: it need not be launched.
     ///
@@ -260,7 +266,7 @@ package struct Mailboxes {
     mutating func beginCall(
         of id: AppID, _ user: UInt32?, at now: Timestamp, _ effects: inout [MailEffect]
     ) -> Handover? {
-        if let app = self.boxes.first(where: { $0.app == id && (user == nil || $0.user == user) }) {
+        if let app = self.here(id, user) {
             let call = self.change(app, &effects) { $0.beginCall(at: now, &$1) }
             if let call, !call.events.isEmpty {
                 return Handover(to: self.boxes[app]?.user, call.events, missing: call.missing)
@@ -273,7 +279,14 @@ package struct Mailboxes {
     }
 
     /// The app that is here and has events in its hands in a call.
-    func called(_ id: AppID) -> AppHandle? { self.boxes.first { $0.app == id && $0.queue.isCalled } }
+    func called(_ id: AppID) -> AppHandle? {
+        self.names[id].first { self.boxes[$0]?.queue.isCalled == true }
+    }
+
+    /// An app that is here: a user's, or anybody's.
+    private func here(_ id: AppID, _ user: UInt32?) -> AppHandle? {
+        self.names[id].first { user == nil || self.boxes[$0]?.user == user }
+    }
 
     /// Does something with the queue whose events an app was called for, or could not be, wherever that is.
     mutating func endCall(
@@ -285,7 +298,7 @@ package struct Mailboxes {
             return self.endCall(ofAbsent: index, &effects, body)
         }
         // What it was called for is gone; that it could not be called counts for what came since.
-        if let app = self.boxes.first(where: { $0.app == id && (user == nil || $0.user == user) }) {
+        if let app = self.here(id, user) {
             self.change(app, &effects, body)
         } else if let index = self.absent.index(of: id, user) {
             self.endCall(ofAbsent: index, &effects, body)
@@ -345,7 +358,7 @@ package struct Mailboxes {
                     queue.restore(stored.event, at: now, &wants)
                     queue.pump(at: now, &wants)
                 }
-            } else if stored.user == nil, let app = self.boxes.first(where: { $0.app == stored.app }) {
+            } else if stored.user == nil, let app = self.names[stored.app].first {
                 // Somebody came for it before it was known that something was nobody's.
                 self.change(app, &effects) { queue, wants in
                     queue.restore(stored.event, at: now, &wants)
@@ -365,7 +378,7 @@ package struct Mailboxes {
     }
 
     private func here(_ stored: StoredEvent) -> AppHandle? {
-        self.boxes.first { $0.app == stored.app && $0.user == stored.user }
+        self.names[stored.app].first { self.boxes[$0]?.user == stored.user }
     }
 
     private mutating func makeAbsent(_ stored: StoredEvent, _ bytes: (AppID) -> Int) -> Int {
@@ -389,17 +402,15 @@ package struct Mailboxes {
         }
     }
 
-    private mutating func expect(_ time: Timestamp) { self.deadline = min(self.deadline ?? time, time) }
+    private mutating func expect(_ time: Timestamp) {
+        self.absentDeadline = min(self.absentDeadline ?? time, time)
+    }
 
-    /// Lets time pass, once a mailbox waits for it.
+    /// Lets time pass in those mailboxes that wait for it.
     mutating func pump(at now: Timestamp, _ effects: inout [MailEffect]) {
-        guard let deadline = self.deadline, deadline <= now else { return }
-        self.deadline = nil
-        for index in self.busy.indices { self.change(self.busy[index], &effects) { $0.pump(at: now, &$1) } }
-        for app in self.busy where self.boxes[app]?.queue.isIdle == true {
-            self.boxes.update(app) { $0?.isBusy = false }
-        }
-        self.busy.removeAll { self.boxes[$0]?.isBusy != true }
+        for app in self.takeDue(by: now) { self.change(app, &effects) { $0.pump(at: now, &$1) } }
+        guard let deadline = self.absentDeadline, deadline <= now else { return }
+        self.absentDeadline = nil
         for index in self.absent.indices {
             self.absent[index].queue.pump(at: now, &self.wants)
             self.tellAbsent(index, &effects)
@@ -407,10 +418,21 @@ package struct Mailboxes {
         self.absent.tidy()
     }
 
+    /// Each of them once: it is due anew when it has been looked at.
+    private mutating func takeDue(by now: Timestamp) -> [AppHandle] {
+        var apps: [AppHandle] = []
+        while let due = self.deadlines.first, due.time <= now {
+            self.deadlines.set(due.app, due.order, to: nil)
+            apps.append(due.app)
+        }
+        return apps
+    }
+
     /// Gives back the room of those who have gone.
     mutating func shrink() {
         self.boxes.shrink()
-        self.busy.shrink()
+        self.names.shrink()
+        self.deadlines.shrink()
         self.wants.shrink()
     }
 }

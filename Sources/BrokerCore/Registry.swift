@@ -8,6 +8,7 @@ package struct Registry {
     /// The user who looks after what is nobody's.
     private let keeper: UInt32
     private var apps = AppTable<App>()
+    private var names = AppNames()
     /// How many apps and detectors there are, whose they are, and the bytes of the detectors' conditions.
     private var appShares: UserShares
     private var detectorShares: UserShares
@@ -48,12 +49,12 @@ package struct Registry {
 
     /// The app of a name, whosever it is, or one that a user may read about.
     func app(named id: AppID, of user: UInt32? = nil) -> AppHandle? {
-        self.apps.first { $0.id == id && (user == nil || $0.reader == user) }
+        self.names[id].first { user == nil || self.apps[$0]?.reader == user }
     }
 
     /// An app of a user that is on the bus.
     func connected(_ id: AppID, of user: UInt32) -> AppHandle? {
-        self.apps.first { $0.id == id && $0.user == user && $0.isConnected }
+        self.names[id].first { self.apps[$0]?.user == user && self.apps[$0]?.isConnected == true }
     }
 
     /// What there is for all, and who has it.
@@ -86,6 +87,7 @@ package struct Registry {
             id: id, entrance, user: user, keeper: self.keeper, payer: payer, registration: self.nextRegistration(),
             at: arrival)
         self.apps.put(record, for: app)
+        self.names.insert(app, id)
         return id
     }
 
@@ -140,8 +142,9 @@ package struct Registry {
 
     /// Forgets an app, whose number may be used again. Its detectors are given back one by one.
     mutating func remove(_ app: AppHandle) {
-        guard let payer = self.apps[app]?.payer else { return }
+        guard let (id, payer) = self.apps[app].map({ ($0.id, $0.payer) }) else { return }
         self.apps.remove(app)
+        self.names.remove(app, id)
         self.appShares.set(self.appShares.held(by: payer) - 1, for: payer)
         self.gone += 1
     }
@@ -375,5 +378,6 @@ package struct Registry {
     mutating func shrink() {
         self.gone = 0
         self.apps.shrink()
+        self.names.shrink()
     }
 }

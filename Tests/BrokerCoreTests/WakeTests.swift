@@ -1,4 +1,5 @@
 import Arbitration
+import Loop
 import Motion
 import Testing
 
@@ -112,6 +113,28 @@ import Testing
         bench.now = bench.now + .seconds(40)
         bench.core.tick(at: bench.now, &bench.actions)
         #expect(self.ends(&bench) == [.expired])
+    }
+
+    /// None of thousands of others is looked at for an app that is launched, nor when word of that comes.
+    @Test func aLaunchCostsTheSameHoweverManyAppsThereAre() throws {
+        func spent(_ count: Int) throws -> Int64 {
+            var bench = Bench(policy: Self.policy())
+            for index in 0..<UInt32(count) {
+                try bench.install(
+                    index, "org.example.A\(index)", [Bench.planar("jolt", 2, rest: "0ms")], user: 7, payer: 0)
+            }
+            bench.feed([2.5])
+            let begin = Clock.threadTime()
+            var launched = 0
+            while case let calls = self.calls(&bench), !calls.isEmpty {
+                launched += calls.count
+                for call in calls { bench.fail(call.launch, .unknown) }
+            }
+            #expect(launched == count)
+            return Clock.threadTime() - begin
+        }
+        let (few, many) = (min(try spent(128), try spent(128)), try spent(4_096))
+        #expect(many < 128 * few, "\(many) us and \(few) us")
     }
 
     @Test func whatNobodyCouldBeLaunchedForEndsWithThatReason() throws {

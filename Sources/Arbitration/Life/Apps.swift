@@ -15,6 +15,7 @@ struct Apps: Sendable {
 
     /// By the index of the app.
     private var entries: [AppEntry?] = []
+    private var names = AppNames()
     private var lives = Lives()
     private(set) var sessions = Sessions()
     private(set) var launches = Launches()
@@ -44,8 +45,7 @@ struct Apps: Sendable {
     }
 
     func handles(of id: AppID, _ user: UInt32?) -> [AppHandle] {
-        self.entries.indices.filter { self.entries[$0]?.isApp(id, of: user) ?? false }
-            .map { AppHandle(UInt32(truncatingIfNeeded: $0)) }
+        self.names[id].filter { self[$0]?.isApp(id, of: user) ?? false }
     }
 
     /// Whether an app is the one that a launch is for, and nothing can be sent to it.
@@ -75,6 +75,7 @@ struct Apps: Sendable {
     ) -> Reach? {
         while self.entries.count <= app.index { self.entries.append(nil) }
         self.entries[Int(app.index)] = AppEntry(id, order: order, since: since, entrance, settings)
+        self.names.insert(app, id)
         self.lives[app] = AppLife(at: arrival)
         if let state = entrance.told { self.lives.tell(app, state) }
         // Who comes because it was launched has that to do. It is nowhere yet, so its state stays what it is.
@@ -122,6 +123,7 @@ struct Apps: Sendable {
 
     /// Forgets an app, whose number may be used again.
     mutating func forget(_ app: AppHandle) {
+        if let id = self.id(of: app) { self.names.remove(app, id) }
         self.entries[Int(app.index)] = nil
         self.sessions.forget(app)
     }
@@ -134,6 +136,7 @@ struct Apps: Sendable {
     mutating func shrink() {
         while let last = self.entries.last, last == nil { self.entries.removeLast() }
         self.entries.shrink()
+        self.names.shrink()
         self.lives.shrink()
         self.launches.shrink()
     }
