@@ -9,6 +9,8 @@ package struct Tasks: Sendable {
     private var apps: [AppTasks?] = []
     private var handles: [TaskOwner: AppHandle] = [:]
     private var free: [UInt32] = []
+    /// How many are remembered for nothing but what came of their last tasks.
+    private var spent = 0
     /// By app, in the wall clock: when one of its tasks is due in any case, and when one may begin together with others.
     private var due = DeadlineHeap()
     private var ready = DeadlineHeap()
@@ -36,7 +38,6 @@ package struct Tasks: Sendable {
     package static let mostPending = 100_000
     /// What of them each user may have.
     package static let shares = UserShares(limit: mostPending, reserve: mostPending / 2)
-    /// Apps that are remembered for nothing but what came of their last tasks.
     private static let mostSpent = 4_096
 
     package init() {}
@@ -289,9 +290,10 @@ package struct Tasks: Sendable {
         guard var tasks = self.apps[index] else { return nil }
         // Taken out while it changes, so that it is not copied.
         self.apps[index] = nil
-        let before = tasks.pending.count
+        let (before, wasSpent) = (tasks.pending.count, tasks.isSpent)
         let result = body(&tasks, settings(owner.app))
         self.pending.set(self.pending.held(by: owner.user) + tasks.pending.count - before, for: owner.user)
+        self.spent += (tasks.isSpent ? 1 : 0) - (wasSpent ? 1 : 0)
         self.apps[index] = tasks
         self.latestRest = max(self.latestRest, tasks.restsUntil)
         self.schedule(handle, settings)
@@ -308,11 +310,12 @@ package struct Tasks: Sendable {
     }
 
     private mutating func make(_ owner: TaskOwner) -> AppHandle {
-        if self.handles.count - self.pendingCount > Self.mostSpent { self.forgetSpent() }
+        if self.spent > Self.mostSpent { self.forgetSpent() }
         let handle = AppHandle(self.free.popLast() ?? UInt32(truncatingIfNeeded: self.apps.count))
         if Int(handle.index) == self.apps.count { self.apps.append(nil) }
         self.apps[Int(handle.index)] = AppTasks(owner)
         self.handles[owner] = handle
+        self.spent += 1
         return handle
     }
 
@@ -324,5 +327,6 @@ package struct Tasks: Sendable {
             self.handles[owner] = nil
             self.free.append(handle.index)
         }
+        self.spent = 0
     }
 }

@@ -739,4 +739,23 @@ struct TaskBoard {
         let (few, many) = (spent(64), spent(4_000))
         #expect(many < 16 * few, "\(many) us and \(few) us")
     }
+
+    /// Thousands that have something left are not put in order for each one that comes.
+    @Test func whoComesCostsTheSameHoweverManyThereAre() {
+        func spent(_ count: Int) -> Int64 {
+            func owners(_ name: String, _ count: Int) -> [TaskOwner] {
+                (0..<count).map { TaskOwner(AppID("\(name)\($0)"), user: 7) }
+            }
+            var tasks = Tasks()
+            var effects: [TaskEffect] = []
+            tasks.restore([], terminated: owners("app", count), { _ in AppSettings() }, into: &effects)
+            let late = owners("late", 256)
+            let begin = Clock.threadTime()
+            tasks.restore([], terminated: late, { _ in AppSettings() }, into: &effects)
+            return Clock.threadTime() - begin
+        }
+        let few = (0..<3).reduce(Int64.max) { least, _ in min(least, spent(64)) }
+        let many = (0..<3).reduce(Int64.max) { least, _ in min(least, spent(8_000)) }
+        #expect(many < 32 * few, "\(many) us and \(few) us")
+    }
 }
