@@ -123,9 +123,13 @@ struct JournalStore: ~Copyable {
             "INSERT INTO change (run, wall, kind, app, user, value, rate, count, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
         )
         // A verdict says in `detail` what was decided, in `reason` what came of it. Of several in one decision the last does.
-        // It is looked up by its epoch: an app may have very many.
+        // It is looked for among those of its app, from the first to the last row of its epoch: an app may have very many, and so
+        // may an epoch.
         let open = Reason.allCases.filter(\.isOpen).map { "'\($0.name)'" }.joined(separator: ", ")
-        let newest = "id = (SELECT max(id) FROM verdict WHERE epoch = ?1 AND +app = ?2 AND +user = ?3)"
+        let rows = "FROM verdict WHERE epoch = ?1"
+        let newest =
+            "id = (SELECT max(id) FROM verdict WHERE app = ?2 AND user = ?3 AND +epoch = ?1 "
+            + "AND id BETWEEN (SELECT min(id) \(rows)) AND (SELECT max(id) \(rows)))"
         let end = try file.database.prepare(
             "UPDATE verdict SET reason = ?4, delivered = ?5, ended = ?6 WHERE \(newest) AND reason IN (\(open))")
         let fail = try file.database.prepare(

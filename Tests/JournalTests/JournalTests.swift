@@ -175,6 +175,41 @@ import Testing
         #expect(try ends(keeper) == given.map { $0.id == hard && $0.epoch == 1 ? .acknowledged : nil })
     }
 
+    /// One motion may be kept for thousands of apps, and come to its end for all of them in one moment. Nobody waits long for what he asks of
+    /// the disk then.
+    @Test func theEndsOfThousandsInOneDecisionAreKeptSoon() throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            try keeper.keepAndWait(verdicts(1))
+            keeper.close()
+        }
+        try place.python(
+            """
+            c.executescript('''
+                WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+                INSERT INTO verdict (run, epoch, app, user, registration, detector, preset, time, wall, intensity, reason,
+                    delivered, generation, detail)
+                SELECT run, epoch, 'org.example.A' || i, user, registration, detector, preset, time, wall, intensity,
+                    '\(Reason.stored.name)', 0, generation, detail FROM verdict, n WHERE app = 'org.example.Hard';''')
+            """, on: "journal.db")
+        var limits = Keeper.quick
+        limits.waitingRows = 100_000
+        let keeper = Keeper(place, limits: limits)
+        let content = EventContent(
+            sequence: 1, epoch: 1, generation: 1, time: .zero, detector: "d1", peak: 3, isSimulated: false,
+            isClipped: false)
+        for number in 1...5_000 {
+            let event = JournalEvent(app: AppID("org.example.A\(number)"), content, .ended(.expired))
+            keeper.store.keep(.event(event, user: 1_000), at: 9_000_000)
+        }
+        // It waits 20 s for an answer, and not a minute.
+        _ = try keeper.ask(JournalQuery(limit: 1))
+        let ended = try place.sql(
+            "journal.db", "SELECT count(*) FROM verdict WHERE reason = '\(Reason.expired.name)'")
+        #expect(ended == "5000\n")
+    }
+
     /// How often the app could not be launched for an event is kept, and when that was over.
     @Test func failedLaunchesAreFoundAgain() throws {
         let place = try Directory()
