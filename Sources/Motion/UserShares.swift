@@ -2,7 +2,7 @@
 ///
 /// A user may take more only while what it then has is at most half of what the others leave: the first may have a half,
 /// the next a quarter at least, and whoever comes later still finds something. Root is no such user: it may take whatever is
-/// free, a reserve included that nobody else touches.
+/// free, a reserve included that nobody else touches and out of which comes what it has, as far as that goes.
 package struct UserShares: Equatable, Sendable {
     /// The user who may take whatever is free.
     package static let root: UInt32 = 0
@@ -33,8 +33,9 @@ package struct UserShares: Equatable, Sendable {
     /// How much more a user may take now.
     package func room(for user: UInt32) -> Int {
         if user == Self.root { return max(0, self.limit - self.taken) }
-        let held = self.held(by: user)
-        let left = self.limit - self.reserve - (self.taken - held)
+        let (held, ofRoot) = (self.held(by: user), self.held(by: Self.root))
+        // What root has comes out of its reserve first, and leaves the others what is theirs.
+        let left = self.limit - max(self.reserve, ofRoot) - (self.taken - ofRoot - held)
         return max(0, left / 2 - held)
     }
 

@@ -141,6 +141,21 @@ import Testing
         #expect(throws: Refusal.self) { try install(refused.count) }
     }
 
+    /// However much the system's files install of what is root's part: what is there for users is theirs.
+    @Test func whatTheSystemInstallsOfRootsPartTakesNothingFromUsers() throws {
+        var limits = BrokerLimits()
+        limits.detectors = 64
+        var bench = Bench(limits: limits)
+        for index in 0..<12 {
+            let requests = (0..<4).map { Bench.planar("d\($0)", Double($0 + 1)) }
+            try bench.install(
+                UInt32(index), "org.example.App\(index)", requests, user: nil, payer: UserShares.root)
+        }
+        let app = try bench.register(90, "org.example.Guest", user: Self.guest)
+        let share = try self.exhaust { _ = try bench.add(app, Bench.planar("d\($0)", 1)) }.count
+        #expect(share == 8)
+    }
+
     /// What an app registered for good is of its user's share, though the system has a file for the app: of that are only the app
     /// and what the file asks for.
     @Test func whatIsRegisteredForGoodIsOfWhoeverRegisteredIt() throws {
@@ -155,28 +170,28 @@ import Testing
                 registered: Installation.Part(requests, payer: Self.hog), user: Self.hog, payer: UserShares.root)
         }
         let refused = try self.exhaust(install)
-        #expect(refused.limit == "detectors-per-user" && refused.count == 3)
+        #expect(refused.limit == "detectors-per-user" && refused.count == 4)
         // All or none: nothing of the file of the last one either.
-        #expect(bench.core.registry[AppHandle(3)] == nil)
+        #expect(bench.core.registry[AppHandle(4)] == nil)
         /// How many more detectors the user may have.
         func room() throws -> Int {
             let app = try bench.register(90, "org.example.Other", user: Self.hog)
             defer { bench.leave(app) }
             return try self.exhaust { _ = try bench.add(app, Bench.planar("d\($0)", 1)) }.count
         }
-        // The user's 12 of what root's 3 leave of it.
-        #expect(try room() == 2)
+        // The user has all 16 of its share, and root's 4 are of the part that is root's.
+        #expect(try room() == 0)
         // They are of its share while it is there, too, and when it left.
         let app = try bench.register(0, "org.example.App0", user: Self.hog)
         _ = try bench.add(app, requests[0], Bench.planar("d1", 9))
-        #expect(try room() == 2)
+        #expect(try room() == 0)
         bench.leave(app)
-        #expect(try room() == 2)
+        #expect(try room() == 0)
         #expect(bench.core.registry[app]?.detectors.count == 5)
         bench.uninstall(AppHandle(1))
-        #expect(try room() == 7)
+        #expect(try room() == 4)
         try install(1)
-        #expect(throws: Refusal.self) { try install(3) }
+        #expect(throws: Refusal.self) { try install(4) }
     }
 
     /// A file that moves from the system's directory to the user's, or back, says the same: only whose share it takes of is
@@ -201,8 +216,8 @@ import Testing
             return room
         }
         let detectors = { bench.core.registry[AppHandle(1)]?.detectors.mapValues(\.id) }
-        // Two that are root's leave the user more than two of its own.
-        let expected: [UInt32: Int] = [0: 3, Self.hog: 2]
+        // Two that are root's take nothing of what is the user's.
+        let expected: [UInt32: Int] = [0: 4, Self.hog: 2]
         #expect(try room() == 4)
         for index in 0..<2 { try install(index, from) }
         #expect(try room() == expected[from])

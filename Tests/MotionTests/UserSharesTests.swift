@@ -29,8 +29,19 @@ import Testing
         #expect(shares.take(5, for: UserShares.root) && !shares.take(1, for: UserShares.root))
         #expect(shares.taken == shares.limit)
         // Root has more than the reserve: the others have less, not a negative amount.
+        #expect(shares.room(for: 1003) == 0)
         shares.giveBack(3, for: 1000)
-        #expect(shares.room(for: 1000) == 0)
+        #expect(shares.room(for: 1000) == 1)
+    }
+
+    @Test func whatRootHasOfItsReserveTakesNothingFromOthers() {
+        var shares = UserShares(limit: 32, reserve: 24)
+        #expect(shares.take(24, for: UserShares.root))
+        #expect(shares.take(4, for: 1000) && !shares.take(1, for: 1000) && shares.room(for: 1001) == 2)
+        // What it has beyond that it has of theirs.
+        #expect(shares.take(2, for: UserShares.root) && shares.room(for: 1001) == 1 && shares.room(for: 1000) == 0)
+        shares.giveBack(26, for: UserShares.root)
+        #expect(shares.room(for: 1001) == 2 && shares.room(for: UserShares.root) == 28)
     }
 
     @Test func `what is given back is free for whoever comes`() {
