@@ -92,6 +92,8 @@ package struct HistoryDigest: Sendable {
     package private(set) var launches: [AppKey: Int] = [:]
     package private(set) var launchTimes: [DayDigest.App: [Int64]] = [:]
     private var open: [Key: Open] = [:]
+    /// The same of sensors, apart: few run, and each of thousands that ask for one has them looked at.
+    private var running: [Key: Open] = [:]
     private var run: (number: Int64, last: Int64)?
 
     /// More than this is not drawn of one thing.
@@ -148,23 +150,26 @@ package struct HistoryDigest: Sendable {
 
     /// Something holds from now on, and what held until now does not.
     private mutating func begin(_ key: Key, _ change: Change) {
-        if let before = self.open.removeValue(forKey: key) { self.close(key, before, at: change.wall) }
-        guard self.open.count < Self.most else { return }
-        self.open[key] = Open(
+        let isSensor = key.kind == "sensor"
+        let before = isSensor ? self.running.removeValue(forKey: key) : self.open.removeValue(forKey: key)
+        if let before { self.close(key, before, at: change.wall) }
+        guard self.open.count + self.running.count < Self.most else { return }
+        let new = Open(
             from: change.wall, value: change.value, rate: change.rate ?? 0, count: change.count ?? 0,
             ran: key.kind == "asks" ? self.ran(key.sensor, at: change.wall) : 0)
+        if isSensor { self.running[key] = new } else { self.open[key] = new }
     }
 
     private mutating func closeAll(at wall: Int64) {
         // Who asks for a sensor is looked at while that runs.
-        for isSensor in [false, true] {
-            for (key, open) in self.open where (key.kind == "sensor") == isSensor { self.close(key, open, at: wall) }
-        }
-        self.open = [:]
+        for (key, open) in self.open { self.close(key, open, at: wall) }
+        for (key, open) in self.running { self.close(key, open, at: wall) }
+        (self.open, self.running) = ([:], [:])
     }
 
     private mutating func close(_ key: Key, _ open: Open, at wall: Int64) {
         let (from, to) = (max(open.from, self.since), min(max(wall, open.from), self.until))
+        let pixel = (self.until - self.since) / Int64(Self.mostSpans)
         switch key.kind {
         case "asks":
             let ran = self.ran(key.sensor, at: wall) - open.ran
@@ -180,35 +185,36 @@ package struct HistoryDigest: Sendable {
             use.microseconds = use.microseconds.adding(to - from)
             use.rate = max(use.rate, open.rate)
             self.sensors[key.sensor] = use
-            self.draw(
-                Span(from: from, to: to, value: key.sensor, rate: open.rate),
+            Self.draw(
+                Span(from: from, to: to, value: key.sensor, rate: open.rate), pixel,
                 into: &self.sensorSpans[key.sensor, default: []])
         case "state":
             guard from < to else { return }
             self.states[AppKey(app: key.app, value: open.value), default: Duration()].add(to - from)
-            self.draw(
-                Span(from: from, to: to, value: open.value, rate: 0), into: &self.stateSpans[key.app, default: []])
+            Self.draw(
+                Span(from: from, to: to, value: open.value, rate: 0), pixel,
+                into: &self.stateSpans[key.app, default: []])
         default:
             guard from < to else { return }
             self.device[key.kind, default: [:]][open.value, default: Duration()].add(to - from)
-            self.draw(
-                Span(from: from, to: to, value: open.value, rate: 0), into: &self.deviceSpans[key.kind, default: []])
+            Self.draw(
+                Span(from: from, to: to, value: open.value, rate: 0), pixel,
+                into: &self.deviceSpans[key.kind, default: []])
         }
     }
 
     /// How long a sensor has run within our time, up to a moment.
     private func ran(_ sensor: String, at wall: Int64) -> Int64 {
         var total = self.sensors[sensor]?.microseconds ?? 0
-        for (key, open) in self.open where key.kind == "sensor" && key.sensor == sensor && open.rate > 0 {
+        for (key, open) in self.running where key.sensor == sensor && open.rate > 0 {
             total = total.adding(max(0, min(wall, self.until) - max(open.from, self.since)))
         }
         return total
     }
 
-    /// Keeps what can be told apart on a page.
-    private func draw(_ span: Span, into spans: inout [Span]) {
-        guard spans.count < Self.mostSpans else { return }
-        let pixel = (self.until - self.since) / Int64(Self.mostSpans)
+    /// Keeps what can be told apart on a page, where a pixel is so long. Not asked of ourselves: we would be copied while we change.
+    private static func draw(_ span: Span, _ pixel: Int64, into spans: inout [Span]) {
+        guard spans.count < self.mostSpans else { return }
         if let last = spans.last, span.to - last.to < pixel, span.to - span.from < pixel { return }
         spans.append(span)
     }

@@ -54,6 +54,32 @@ import Testing
         #expect(history.sensors["accelerometer"]?.microseconds == 80)
     }
 
+    /// How long a sensor ran is looked up for each of thousands that ask for it, and not among all that was the case.
+    @Test func thousandsThatAskAreSummedUpSoon() {
+        let start = ContinuousClock.now
+        var digest = DayDigest(since: 0, until: 1_000_000)
+        func add(_ kind: String, _ app: DayDigest.App, _ wall: Int64, _ value: String, _ rate: Double?) {
+            digest.add(
+                HistoryDigest.Change(run: 1, wall: wall, kind: kind, app: app, value: value, rate: rate, count: 1))
+        }
+        add("sensor", Self.nobody, 1, "accelerometer", 50)
+        for round in 0..<8 {
+            for number in 0..<4_000 {
+                let app = DayDigest.App("org.example.A\(number)", 1_000)
+                let wall = Int64(10 + round * 4_000 + number)
+                add("state", app, wall, round % 2 == 0 ? "foreground" : "background", nil)
+                add("asks", app, wall, "accelerometer", Double(round + 1))
+            }
+        }
+        digest.finish()
+        #expect(ContinuousClock.now - start < .seconds(10))
+        // The first of them has asked all the time.
+        let times = digest.history.needs.values.map(\.microseconds)
+        #expect(times.count == 4_000 && times.max() == 999_990)
+        #expect(digest.history.stateSpans.count == 4_000)
+        #expect(digest.history.sensors["accelerometer"]?.microseconds == 999_999)
+    }
+
     /// As a file has them that somebody made who means harm.
     @Test func timesBeyondAllBoundsDoNoHarm() {
         let until = Int64.max - 1
