@@ -1,4 +1,5 @@
 import Arbitration
+import Loop
 import Motion
 import Testing
 
@@ -195,6 +196,36 @@ import Testing
         #expect(behind.count { $0.id.name == "A" } == 15)
         // In an order it has what A was offered and did not take.
         #expect(mode == .ordered || behind.allSatisfy { $0.id.name == "A" })
+    }
+
+    /// Somebody has stayed, and a motion that nobody owns has thousands of candidates: whoever hits has not all of them looked at.
+    @Test func aHitCostsTheSameHoweverManyCompete() {
+        func spent(_ count: UInt32) -> Int64 {
+            var arbiter = Arbiter(policy: Policy(groups: [group(.ordered)], rules: [rule("all")]), epoch: 0)
+            func tell(_ input: ArbiterInput, at time: Int64) {
+                var actions: [ArbiterAction] = []
+                arbiter.take(input, at: ms(time), into: &actions)
+            }
+            func hit(_ detectors: [UInt32], at time: Int64) {
+                tell(.hits(detectors.map { Hit(detector: DetectorID($0), time: ms(time), peak: 3) }), at: time)
+            }
+            let all = Array(0..<count)
+            for number in all {
+                tell(.app(AppHandle(number), AppID("org.example.A\(number)"), AppEntrance()), at: 0)
+                let facts = DetectorFacts(name: "d", preset: "shake", threshold: 2, rest: .zero)
+                tell(.detector(DetectorID(number), AppHandle(number), facts), at: 0)
+            }
+            hit(all, at: 0)
+            for time in stride(from: Int64(500), to: 30_000, by: 500) { hit([1], at: time) }
+            hit(all, at: 31_000)
+            // The time of their order is up before it is measured.
+            for time in stride(from: Int64(31_500), to: 34_000, by: 500) { hit([0], at: time) }
+            let begin = Clock.threadTime()
+            for time in 34_000..<Int64(35_000) { hit([0], at: time) }
+            return Clock.threadTime() - begin
+        }
+        let (few, many) = (min(spent(300), spent(300)), spent(4_800))
+        #expect(many < 5 * few, "\(many) us and \(few) us")
     }
 
     /// Who stays and loses keeps the winner's motion going for nobody.

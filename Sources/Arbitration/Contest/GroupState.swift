@@ -465,9 +465,14 @@ struct GroupState: Sendable {
             // What comes so soon is of the same motion, and who gave it away could never show that it does not stay.
             time >= max(episode.closes, self.rests, episode.opened + episode.silence)
         else { return false }
-        let whose = episode.owner.map { [$0] } ?? Array(episode.candidates.indices)
-        let present = whose.compactMap { self.candidateInTime($0, episode, apps) }
-        return !present.isEmpty && present.allSatisfy { self.stayers.isBehind($0, app, at: time) }
+        // Asked with each hit, of thousands of candidates: one that is not behind is enough.
+        var isAny = false
+        for index in episode.owner.map({ $0..<$0 + 1 }) ?? episode.candidates.indices {
+            guard let candidate = self.candidateInTime(index, episode, apps) else { continue }
+            guard self.stayers.isBehind(candidate, app, at: time) else { return false }
+            isAny = true
+        }
+        return isAny
     }
 
     /// Notes who stays, and who does not any more, when the motion has ended by itself.
