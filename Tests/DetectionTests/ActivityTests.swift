@@ -1,4 +1,5 @@
 import DetectionModel
+import Loop
 import Motion
 import Randomness
 import Testing
@@ -176,6 +177,30 @@ import Testing
         #expect(engine.statefulFeatures == 6)
         for id in 0..<5 { engine.remove(DetectorID(UInt32(id))) }
         #expect(engine.statefulFeatures == 0)
+    }
+
+    /// Many have an orientation of their own, and the device is turned: what each of them asks of the last seconds is found out once.
+    @Test func aTurnIsLookedIntoOnceForAll() throws {
+        func spent(_ count: Int) throws -> Int64 {
+            let detectors = try (0..<count).map { number in
+                try preset(
+                    "orientation",
+                    [
+                        "calm": .number(0.9 + Double(number) / 10_000), "unrest": .text("3g"), "hold": .text("0s"),
+                    ])
+            }
+            var engine = DetectionEngine(detectors)
+            func length(_ t: Double) -> Double { 1 + 0.3 * Self.sine(2 * t) }
+            _ = engine.run(trace(rate: 20, seconds: 14) { t in (0, 0, length(t)) })
+            let begin = Clock.threadTime()
+            let hits = engine.run(trace(rate: 20, seconds: 2, from: 24) { t in (length(t), 0, 0) })
+            let time = Clock.threadTime() - begin
+            #expect(hits.count % count == 0, "all are told the same")
+            return time
+        }
+        let one = try min(spent(1), spent(1))
+        let many = try spent(200)
+        #expect(many < 40 * one, "\(many) us and \(one) us")
     }
 
     // MARK: Shakes

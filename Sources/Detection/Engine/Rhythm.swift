@@ -15,6 +15,12 @@ struct Rhythm {
 
     init() {}
 
+    init(likeness: Double, period: Double, stride: Double) {
+        self.likeness = likeness
+        self.period = period
+        self.stride = stride
+    }
+
     /// - Parameters:
     ///   - ticks: Without their mean.
     ///   - squares: The sums of their squares.

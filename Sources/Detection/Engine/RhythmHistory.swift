@@ -2,12 +2,16 @@ import Motion
 
 /// Keeps what a sensor showed lately, in ticks of 50 ms whatever the pace of the looks, for all that ask for the rhythm of it.
 ///
-/// Layout of its numbers: how many ticks there were, when the next is due, and x, y and z of the latest ticks. A look only writes;
-/// who asks reads as much as it needs. What was never written, or lies behind a pause, is undefined.
+/// Layout of its numbers: how many ticks there were, when the next is due, and x, y and z of the latest ticks; behind them what the
+/// latest windows show of which somebody has asked that. A look only writes; who asks reads as much as it needs. What was never
+/// written, or lies behind a pause, is undefined.
 enum RhythmHistory {
     /// Ticks that are kept: a power of two, for a window behind all looks of a block.
     static let kept = 512
-    static let size = 2 + 3 * kept
+    private static let windows = 2 + 3 * kept
+    /// Windows that are kept: a power of two, and no further back than ticks are.
+    private static let keptWindows = 64
+    static let size = windows + keptWindows * RhythmWindow.size
     /// A tick, in µs.
     private static let tick = 50_000.0
     /// Looks that miss more ticks than this tell nothing of a rhythm.
@@ -59,6 +63,11 @@ enum RhythmHistory {
         state[unchecked: place] = x
         state[unchecked: place &+ 1] = y
         state[unchecked: place &+ 2] = z
+    }
+
+    /// Where what a window shows is kept, by the number of the window.
+    static func window(at base: Int, _ number: Int) -> Int {
+        base + self.windows + (number & (self.keptWindows - 1)) * RhythmWindow.size
     }
 
     /// The last of so many ticks, with its length.

@@ -2,7 +2,8 @@
 ///
 /// Each eighth tick of a `RhythmHistory` it analyses the last 64: how much they resemble those of a moment before, for each moment
 /// from 0.2 to 1.6 s. Steps resemble the steps before; a vehicle's shaking and a hand's handling resemble nothing. Who asks seldom
-/// lets it catch up: what lies further back than it needs is not analysed. Layout of its numbers: as `Field` says.
+/// lets it catch up: what lies further back than it needs is not analysed, and what others have analysed already not again. Layout
+/// of its numbers: as `Field` says.
 struct RhythmWatch {
     /// Places of its numbers.
     private enum Field {
@@ -169,28 +170,12 @@ struct RhythmWatch {
     // MARK: The window
 
     private func analyse(_ state: inout MutableSpan<Double>, _ end: Int) {
-        let count = self.count(state, end)
-        guard count >= Self.fewest else { return self.begin(&state, at: end) }
-        var ticks = InlineArray<64, SIMD4<Double>>(repeating: .zero)
-        var sum = SIMD4<Double>.zero
-        for index in 0..<count {
-            ticks[index] = RhythmHistory.tick(state, at: self.history, end - count + 1 + index)
-            sum += ticks[index]
-        }
-        state[self.base + Field.level] = Self.level(ticks.span.extracting(first: count - Self.analysis))
-        let mean = sum / Double(count)
-        var squares = SIMD4<Double>.zero
-        for index in 0..<count {
-            ticks[index] -= mean
-            squares += ticks[index] * ticks[index]
-        }
-        let swing = (squares.w / Double(count)).squareRoot()
-        let spread = ((squares.x + squares.y + squares.z) / Double(count)).squareRoot()
+        guard let window = self.window(&state, end) else { return self.begin(&state, at: end) }
+        state[self.base + Field.level] = window.level
+        let (rhythm, swing, spread) = (window.rhythm, window.swing, window.spread)
         let isShaken = spread >= Self.shaken * swing
-        // Where hardly anything moves there is no rhythm to look for.
-        let rhythm = swing < 0.08 ? Rhythm() : Rhythm(ticks.span.extracting(first: count), squares)
         // What has come to rest is over at once.
-        let goesOn = self.spread(state, end, Self.recent).spread >= 0.2 * spread
+        let goesOn = window.recent >= 0.2 * spread
         self.hold(
             &state, rhythm,
             isSteady: rhythm.likeness >= Self.likenessOfRhythm && swing >= 0.15 && !isShaken,
@@ -204,6 +189,37 @@ struct RhythmWatch {
         let isRiding = state[self.base + Field.told] == Double(MotionActivity.riding.rawValue)
         let ride = state[self.base + Field.ride]
         state[self.base + Field.ride] = isRiding ? min(Self.longRidden, ride + 1) : max(0, ride - 0.25)
+    }
+
+    /// What the last ticks show, up to one of them; `nil`: there are too few. Found out once for all who share the history: thousands
+    /// may ask in one moment for what none of them has asked for before.
+    private func window(_ state: inout MutableSpan<Double>, _ end: Int) -> RhythmWindow? {
+        let place = RhythmHistory.window(at: self.history, end / Self.analysis)
+        if let known = RhythmWindow(state, at: place, end: end) { return known }
+        let count = self.count(state, end)
+        guard count >= Self.fewest else { return nil }
+        var ticks = InlineArray<64, SIMD4<Double>>(repeating: .zero)
+        var sum = SIMD4<Double>.zero
+        for index in 0..<count {
+            ticks[index] = RhythmHistory.tick(state, at: self.history, end - count + 1 + index)
+            sum += ticks[index]
+        }
+        let level = Self.level(ticks.span.extracting(first: count - Self.analysis))
+        let mean = sum / Double(count)
+        var squares = SIMD4<Double>.zero
+        for index in 0..<count {
+            ticks[index] -= mean
+            squares += ticks[index] * ticks[index]
+        }
+        let swing = (squares.w / Double(count)).squareRoot()
+        let spread = ((squares.x + squares.y + squares.z) / Double(count)).squareRoot()
+        // Where hardly anything moves there is no rhythm to look for.
+        let rhythm = swing < 0.08 ? Rhythm() : Rhythm(ticks.span.extracting(first: count), squares)
+        let window = RhythmWindow(
+            level: level, swing: swing, spread: spread, recent: self.spread(state, end, Self.recent).spread,
+            rhythm: rhythm)
+        window.write(to: &state, at: place, end: end)
+        return window
     }
 
     /// The mean of the four largest lengths.
