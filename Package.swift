@@ -139,7 +139,7 @@ let package = Package(
         shell("Journal", ["Arbitration", "Background", "Detection", "Motion", "Loop", "CSQLite", "CLinux"]),
         shell("Loop", ["CLinux"]),
         shell("DBus", ["CDBus", "Loop", "Motion"]),
-        shell("MQTT", ["CMosquitto", "CResolved", "Loop"]),
+        shell("MQTT", ["CMosquitto", "CResolved", "Loop", "Motion"]),
         shell("Signatures", ["CCrypto"]),
         shell("FleetFiles", ["FleetCore", "PolicyFiles", "Arbitration", "Loop"]),
         shell("Protocol", ["Motion", "DBus"]),

@@ -2,6 +2,7 @@ import CMosquitto
 import CResolved
 import Glibc
 package import Loop
+import Motion
 
 /// One connection to an MQTT server, driven by a loop.
 ///
@@ -434,9 +435,12 @@ package final class Client {
         guard count <= Int(self.settings.largestPacket ?? .max) else {
             return self.end(MQTTProblem("the server sends a message of \(count) bytes"))
         }
+        let name = unsafe String(cString: topic)
+        // Whoever compares it would be kept for seconds. Nothing of ours is called so.
+        guard name.isStreamSafe else { return }
         let payload = unsafe UnsafeRawBufferPointer(start: message.payload, count: count)
         let publication = unsafe Publication(
-            String(cString: topic), Array(payload), quality: quality, isRetained: message.retain,
+            name, Array(payload), quality: quality, isRetained: message.retain,
             PropertyReading.message(properties))
         self.events.append(.arrived(publication))
     }

@@ -1,5 +1,6 @@
 import CMosquitto
 import Glibc
+import Motion
 
 /// A list of properties as the library has it, freed with its owner.
 @safe
@@ -64,7 +65,7 @@ struct PropertyList: ~Copyable {
     }
 }
 
-/// Reads properties that came.
+/// Reads properties that came. A text that takes long to compare is as good as none.
 enum PropertyReading {
     /// - Parameter list: The library's, valid for the call; `nil`: none.
     @unsafe
@@ -113,7 +114,8 @@ enum PropertyReading {
             guard unsafe next != nil else { return }
             isFirst = false
             if let name = unsafe name, let value = unsafe value {
-                unsafe properties.user.append(UserProperty(String(cString: name), String(cString: value)))
+                let pair = unsafe UserProperty(String(cString: name), String(cString: value))
+                if pair.name.isStreamSafe, pair.value.isStreamSafe { properties.user.append(pair) }
             }
             unsafe free(name)
             unsafe free(value)
@@ -127,7 +129,8 @@ enum PropertyReading {
             let found = unsafe text
         else { return nil }
         defer { unsafe free(found) }
-        return unsafe String(cString: found)
+        let value = unsafe String(cString: found)
+        return value.isStreamSafe ? value : nil
     }
 
     /// A number of one byte, such as Maximum QoS.

@@ -80,9 +80,10 @@ final class HomeLink {
         case self.home.topics.pause:
             // A switch that was pressed long ago is none that is pressed now.
             guard self.mayPause, !publication.isRetained else { return true }
-            switch String(decoding: publication.payload, as: UTF8.self) {
-            case "ON": self.onPause(true)
-            case "OFF": self.onPause(false)
+            // As bytes: as texts some take long to compare.
+            switch publication.payload {
+            case Array("ON".utf8): self.onPause(true)
+            case Array("OFF".utf8): self.onPause(false)
             default: self.log.notice("'\(self.home.topics.pause)' takes ON and OFF")
             }
         default: return false

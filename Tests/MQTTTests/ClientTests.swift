@@ -79,6 +79,26 @@ import Testing
         #expect((3_590...3_600).contains(expected.properties.expiry ?? 0))
     }
 
+    /// What takes long to compare is not handed on. What comes behind it is.
+    @Test func whatTakesLongToCompareIsLeftOut() throws {
+        let reader = try self.connected(self.settings("reader"))
+        try reader.client.subscribe(to: "#")
+        try self.wait("a subscription") { reader.isSubscribed }
+        let writer = try self.connected(self.settings("writer"))
+        let marks = "e" + String(repeating: "\u{301}", count: 100) + String(repeating: "\u{327}", count: 100)
+        var properties = MessageProperties()
+        properties.contentType = marks
+        properties.responseTopic = marks
+        properties.user = [UserProperty(marks, "1"), UserProperty("epoch", marks), UserProperty("epoch", "17")]
+        _ = try writer.client.publish(Publication(marks, []))
+        _ = try writer.client.publish(Publication("a", [], properties))
+        try self.wait("the message") { !reader.arrived.isEmpty && writer.acknowledged.count == 2 }
+        #expect(reader.arrived.map(\.topic) == ["a"])
+        let found = reader.arrived[0].properties
+        #expect(found.contentType == nil && found.responseTopic == nil)
+        #expect(found.user == [UserProperty("epoch", "17")])
+    }
+
     @Test func theServerSaysHowMuchItTakes() throws {
         let line = try self.connected(self.settings("line"))
         #expect(line.welcome?.receiveMaximum == MQTTServer.receiveMaximum)

@@ -417,9 +417,31 @@ def refused(line, end, chance):
             return
 
 
+def marks(line, end, chance):
+    """Texts of marks that are not in their order: comparing one takes seconds."""
+    line.welcome()
+    line.serve(0.2)
+    row = ("\u0301\u0327" * 15_000).encode()
+    base = f"jostle/1/{DEVICE}/".encode()
+    answer = b"\x08" + text("jostle/1/@/answer/x")
+    for message in [
+        publish(base + b"request/e" + row, b"{}"), publish(base + b"ack/e" + row, b"{}"),
+        publish(base + b"pause", row), publish("homeassistant/status", row),
+        publish(REQUEST, b"{}", properties=b"\x03" + text(row) + answer),
+        publish(REQUEST, b"{}", properties=b"\x08" + text(base + row)),
+        publish(REQUEST, b"{}", properties=b"\x26" + text(row) + text(row) + answer),
+    ]:
+        line.send(message * 8)
+        # The library takes what comes at once with it before anybody reads that.
+        line.serve(0.2)
+        line.send(publish(DESIRED, b"{", 1, 7))
+        if not any(kind == PUBACK for kind, _, _ in line.packets(2)):
+            raise Gone("it does not answer")
+
+
 KINDS = [garbage, endless, endless_properties, long_length, hoard, deaf, flood, huge_retained, too_large, nested, questions, strangers,
          shifting, mutated, topics, twice, unasked, refusals, forgetful, nothing_on_the_way, no_quality, small_packets,
-         odd_properties, wrong_properties, shy, refused, brim]
+         odd_properties, wrong_properties, shy, refused, brim, marks]
 
 
 def main():
