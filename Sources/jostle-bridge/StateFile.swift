@@ -18,6 +18,8 @@ struct StateFile {
     }
 
     private let directory: String
+    /// Nobody else writes there.
+    private let lock: StateLock
     private let log: Log
     private var isTroubled = false
     /// What was written last: it is not written a second time.
@@ -25,15 +27,17 @@ struct StateFile {
 
     private var path: String { "\(self.directory)/bridge.cursor" }
 
-    init(in directory: String, log: Log) {
-        self.directory = directory
-        self.log = log
+    /// Makes the directory unless it is there, and takes it.
+    init(in directory: String, log: Log) throws(StateLock.Taken) {
         // What is above it may be missing, too: a user who has never kept state has no directory for it.
         for end in directory.indices where end > directory.startIndex && directory[end] == "/" {
             // SAFETY: the path lives for the call. Whether it worked shows when something is written; so below.
             _ = unsafe mkdir(String(directory[..<end]), 0o700)
         }
         _ = unsafe mkdir(directory, 0o700)
+        self.lock = try StateLock(in: directory)
+        self.directory = directory
+        self.log = log
     }
 
     /// Reads what was kept.

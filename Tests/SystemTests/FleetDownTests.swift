@@ -199,6 +199,27 @@ extension Surroundings {
         }
 
         /// After a start of the whole device: a broker that begins knows of no pause, and the bridge has it on the disk.
+        /// As somebody starts one by hand who wants to see what it says.
+        @Test func aSecondBridgeTouchesNothing() throws {
+            let scene = try FleetScene(Self.allowing())
+            try scene.startBridge()
+            try scene.listener.want(Self.policy(1, Self.good), of: Self.north)
+            try self.waitForReport(scene, .trial, 1)
+            let second = try scene.anotherBridge()
+            #expect(try second.waitForEnd() == .exited(1))
+            let word = "another bridge keeps its state in \(scene.bridgeState)"
+            #expect(second.errors.contains(word), "\(second.errors)")
+            try self.waitForReport(scene, .applied, 1)
+            // What is reported is what the broker reads, also when it reads anew.
+            try self.reload(scene)
+            #expect(try self.filesFromOutside(scene) == 1)
+            // Nor did it take the server from the first.
+            #expect(scene.bridge?.errors.contains("no server") == false)
+            // One that is killed holds nothing.
+            try scene.killBridge()
+            try scene.startBridge()
+        }
+
         @Test func aPauseOutlivesTheBridgeAndTheBroker() throws {
             let scene = try FleetScene(Self.allowing())
             try scene.startBridge()

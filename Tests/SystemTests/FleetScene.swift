@@ -74,12 +74,7 @@ final class FleetScene {
     var bridgeState: String { "\(self.stage.home)/bridge-state" }
 
     func startBridge(waits: Bool = true, environment: [String: String] = [:]) throws {
-        let program = try BackgroundProgram(
-            "jostle-bridge",
-            [
-                "--bus", self.stage.address, "--config", self.config, "--journal", self.stage.state, "--state-dir",
-                self.bridgeState,
-            ], environment: environment)
+        let program = try self.anotherBridge(environment: environment)
         // Which of the two comes first is not said.
         var isServing = false
         var isConnected = !waits
@@ -89,6 +84,16 @@ final class FleetScene {
             return isServing && isConnected
         }
         self.bridge = program
+    }
+
+    /// Starts a bridge, beside the one that runs if one does.
+    func anotherBridge(environment: [String: String] = [:]) throws -> BackgroundProgram {
+        try BackgroundProgram(
+            "jostle-bridge",
+            [
+                "--bus", self.stage.address, "--config", self.config, "--journal", self.stage.state, "--state-dir",
+                self.bridgeState,
+            ], environment: environment)
     }
 
     /// Waits until the broker has a detector of the bridge's.
