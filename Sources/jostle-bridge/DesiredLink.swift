@@ -29,12 +29,24 @@ final class DesiredLink {
     private var broker: String?
     /// The files were changed back while there was no broker that could be told.
     private var owesReload = false
-    /// Whether motion was switched off by us; `nil`: an earlier life of ours did so, and the broker may be another one since.
-    private var hasPaused: Bool?
+    private var switching = Switching()
     private var telling = Telling()
     /// The detectors of the bridge have other thresholds now.
     var onDetectors: ([DetectorRequest]) -> Void = { _ in }
     var onPause: (Bool) -> Void = { _ in }
+
+    /// Whether motion is on, as far as that is up to us.
+    private struct Switching {
+        /// What is wanted had it switched off; `nil`: that of an earlier life of ours did, and the broker may be another one since.
+        var hasPaused: Bool?
+        /// It was switched a moment ago.
+        var isUnderWay = false
+        /// What was said last meanwhile.
+        var next: Bool?
+
+        /// How long after the broker answered it is switched again at the earliest, in µs.
+        static let pause: Int64 = 200_000
+    }
 
     /// When the report is told again that the server did not take.
     private struct Telling {
@@ -80,7 +92,7 @@ final class DesiredLink {
         self.machine = DesiredMachine(
             memory, allowing: Set(configuration.allow.changes),
             confirmWithin: configuration.allow.confirmWithin, signedBy: self.key?.fingerprint, at: now)
-        self.hasPaused = self.machine.inForce.isPaused == true ? nil : false
+        self.switching.hasPaused = self.machine.inForce.isPaused == true ? nil : false
         bus.onSignal("org.freedesktop.DBus.Properties", "PropertiesChanged") { [weak self] message in
             // Anybody can send such a signal: the broker's counts.
             guard let broker = self?.broker, message.isFrom(broker), message.isAt(Path.broker),
@@ -221,7 +233,7 @@ final class DesiredLink {
         self.step(.broker(isThere: isThere))
         self.lookWhetherAllCounts()
         // A broker that begins knows of no pause.
-        if isThere { self.follow(self.machine.inForce) } else { self.hasPaused = false }
+        if isThere { self.follow(self.machine.inForce) } else { self.switching.hasPaused = false }
     }
 
     /// Checks what was staged together with what the broker goes by.
@@ -342,20 +354,30 @@ final class DesiredLink {
         }
         let wants = state.isPaused ?? false
         // Without a broker there is nothing to be switched; it hears of it when it comes.
-        guard self.broker != nil, wants != self.hasPaused else { return }
-        self.hasPaused = wants
+        guard self.broker != nil, wants != self.switching.hasPaused else { return }
+        self.switching.hasPaused = wants
         self.pause(wants)
     }
 
-    /// Switches motion off or on.
+    /// Switches motion off or on. Of what is said within a moment of that, or before the broker answers, the last counts: whoever says it
+    /// without end has neither us nor the broker be kept by it.
     func pause(_ isOff: Bool) {
+        guard !self.switching.isUnderWay else { return self.switching.next = isOff }
+        self.switching.isUnderWay = true
         self.bus.call(Self.root, isOff ? "Pause" : "Resume", noOptions, autoStart: false) { [weak self] result in
+            guard let self else { return }
             do throws(BusError) {
                 _ = try result.take()
-                self?.onPause(isOff)
+                self.onPause(isOff)
             } catch {
-                self?.log.warning("motion cannot be switched \(isOff ? "off" : "on"): \(error)")
+                self.log.warning("motion cannot be switched \(isOff ? "off" : "on"): \(error)")
             }
+            self.loop.once(after: Switching.pause) { [weak self] in self?.switchNext() }
         }
+    }
+
+    private func switchNext() {
+        self.switching.isUnderWay = false
+        if let next = self.switching.next.take() { self.pause(next) }
     }
 }

@@ -379,6 +379,25 @@ extension Surroundings {
             try scene.listener.publish(Publication("jostle-ha/status", Array("online".utf8)))
             try scene.listener.wait("another discovery") { told() > before }
         }
+
+        /// As an automation of a home says that is caught in a circle.
+        @Test func whatIsSwitchedWithoutEndIsAsItWasSaidLast() throws {
+            let scene = try FleetScene(
+                "[Detector knock]\npreset=shake\n[Publish]\nHomeAssistant=jostle-ha\n[Allow]\nDesired=pause\n")
+            try scene.startBridge()
+            try scene.listener.wait("its state") { scene.listener.last(scene.topics.motion) != nil }
+            for number in 0..<5_000 {
+                let word = number % 2 == 0 ? "ON" : "OFF"
+                try scene.listener.publish(Publication(scene.topics.pause, Array(word.utf8), quality: .atMostOnce))
+            }
+            try scene.listener.publish(Publication(scene.topics.pause, Array("ON".utf8)))
+            try scene.listener.run(for: 2_000_000)
+            try scene.stage.until("motion is off") {
+                try scene.stage.property("Paused", at: Stage.Object.broker) == "b true"
+            }
+            let errors = scene.bridge?.errors ?? ""
+            #expect(!errors.contains("motion cannot be switched") && !errors.contains("no server"), "\(errors)")
+        }
     }
 }
 
