@@ -21,6 +21,8 @@ final class DesiredLink {
     private let key: VerifyingKey?
     private let bus: Connection
     private let loop: EventLoop
+    /// What is wanted is checked there: it may take seconds, and so may files of the device's own.
+    private let errands: Errands
     private let log: Log
     private let publish: Publish
     private var machine: DesiredMachine
@@ -56,6 +58,9 @@ final class DesiredLink {
         static let (firstPause, longestPause): (Int64, Int64) = (2_000_000, 120_000_000)
     }
 
+    /// How long a check may take before that is told, in µs.
+    private static let checkPatience: Int64 = 10_000_000
+
     /// What the configuration says.
     private struct Terms {
         let topics: FleetTopics
@@ -85,6 +90,7 @@ final class DesiredLink {
         self.store = try DesiredStore(directory)
         self.key = try key.map { path throws(KeyProblem) in try VerifyingKey(file: path) }
         (self.bus, self.loop, self.log, self.publish) = (bus, loop, log, publish)
+        self.errands = Errands(on: loop)
         let now = Timestamp(microseconds: Clock.monotonic.now())
         let memory = try self.store.memory { file in
             log.error("\(file) cannot be used: of what is wanted only policy and app files are still in force")
@@ -254,12 +260,20 @@ final class DesiredLink {
             let outside = "\(self.store.path)/"
             let own = DesiredCheck.Own(
                 policy: files.filter { !$0.hasPrefix(outside) }, users: PolicyDirectories.user(environmentValue))
-            self.step(
-                .staged(
-                    DesiredCheck.problem(
-                        own: own, staged: self.store.stagedPolicyDirectory(state.version),
-                        apps: self.store.stagedAppDirectory(state.version))))
+            self.check(state.version, beside: own)
         }
+    }
+
+    /// Checks on the thread what was staged. Nothing else is tried, and nothing of it removed, until that is done.
+    private func check(_ version: UInt64, beside own: DesiredCheck.Own) {
+        let (policy, apps) = (self.store.stagedPolicyDirectory(version), self.store.stagedAppDirectory(version))
+        self.errands.run(
+            { DesiredCheck.problem(own: own, staged: policy, apps: apps) }, patience: Self.checkPatience,
+            overdue: { [weak self] in
+                let seconds = Self.checkPatience / 1_000_000
+                self?.log.warning("version \(version) has not been checked for \(seconds) s; it is tried when it is")
+            }
+        ) { [weak self] in self?.step(.staged($0)) }
     }
 
     /// Asks the broker by which files it goes.

@@ -279,6 +279,43 @@ extension Surroundings {
             #expect(access(file, F_OK) == 0)
         }
 
+        /// The longest policies take a second and more to check: what else comes is answered meanwhile.
+        @Test func whatTakesLongToCheckHoldsUpNothing() throws {
+            let scene = try FleetScene(Self.allowing())
+            try scene.startBridge()
+            try scene.listener.wait("a birth") { scene.listener.last(scene.topics.birth) != nil }
+            let rules = (0..<3_000).map { number in
+                "[Rule r\(number)]\nWhenApp=* !*x\(number)*\nWhenPreset=* !*p\(number)*\n"
+                    + "Then=\(number % 2 == 0 ? "allow" : "deny")\n"
+            }
+            let value = DataValue.fields([
+                "version": .integer(1),
+                "policy": .object([
+                    DataValue.Field("50-a.conf", .text(rules[..<1_500].joined())),
+                    DataValue.Field("51-b.conf", .text(rules[1_500...].joined())),
+                ]),
+            ])
+            try scene.listener.want(JSONCoding.text(value), of: scene.topics.desired)
+            var answers: UInt8 = 0
+            while answers < RequestBudget.burst {
+                var message = Publication(scene.topics.request("status"), Array("{}".utf8))
+                message.properties.responseTopic = AnswerTopic.of("tester")
+                message.properties.correlation = [answers]
+                try scene.listener.publish(message)
+                try scene.listener.wait("an answer") {
+                    scene.listener.others.contains {
+                        $0.topic == AnswerTopic.of("tester") && $0.properties.correlation == [answers]
+                    }
+                }
+                guard self.report(scene)?.outcome != .refused else { break }
+                answers += 1
+                try scene.listener.run(for: 120_000)
+            }
+            // One may be answered before it is begun with.
+            #expect(answers > 1)
+            try self.waitForReport(scene, .refused, 1)
+        }
+
         @Test func questionsAreAnsweredAsFarAsTheyMayBeAsked() throws {
             let scene = try FleetScene(Self.allowing())
             try scene.startBridge()
