@@ -28,7 +28,6 @@ package final class DesiredStore {
             try self.point(Self.confirmed, at: 0)
             try self.point(Self.current, at: 0)
         }
-        try self.clear()
     }
 
     /// Where the broker finds what is in force.

@@ -110,9 +110,12 @@ final class DesiredLink {
         bus.addMatch(HomeLink.rule)
     }
 
-    /// Begins: takes back what was interrupted. To be called once, before anything comes. It does not wait for a broker: what was
-    /// interrupted may be what keeps it from beginning.
-    func begin() { self.perform(self.machine.begin(at: self.now)) }
+    /// Begins: removes what an earlier life left, and takes back what was interrupted. To be called once, before anything comes. It does
+    /// not wait for a broker: what was interrupted may be what keeps it from beginning.
+    func begin() {
+        self.clear()
+        self.perform(self.machine.begin(at: self.now))
+    }
 
     /// The topics on which it is said what is wanted; none: nothing may be.
     var wanted: [String] { self.terms.allow.changes.isEmpty ? [] : self.terms.scopes.keys.sorted() }

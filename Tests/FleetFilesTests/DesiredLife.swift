@@ -66,6 +66,7 @@ final class DesiredLife {
                 self.changesLeft = left - 1
             }
             self.store = store
+            try store.clear()
             var machine = DesiredMachine(
                 try store.memory(), allowing: [.policy, .apps], confirmWithin: .seconds(20), at: self.now)
             let effects = machine.begin(at: self.now)

@@ -1,6 +1,7 @@
 import FleetCore
 import FleetFiles
 import Glibc
+import Loop
 import Randomness
 import Testing
 
@@ -67,6 +68,24 @@ import Testing
         try store.clear()
         let cleared = try life.versions()
         #expect(cleared == [2])
+    }
+
+    /// As on a disk that became one that is only read, with something on it that an earlier life tried.
+    @Test func whatCannotBeRemovedKeepsNobodyFromBeginning() throws {
+        let life = try DesiredLife(seed: 1)
+        defer { life.remove() }
+        let path = "\(life.directory)/state"
+        let store = try DesiredStore(path)
+        try store.stage(DesiredState(version: 1))
+        try store.switchTo(1)
+        try store.keep(1)
+        try store.stage(DesiredState(version: 2))
+        let next = try DesiredStore(path) { () throws(SystemError) in
+            throw SystemError(code: EROFS, function: "rename")
+        }
+        let memory = try next.memory()
+        #expect(memory.inForce.version == 1 && memory.confirmed.version == 1)
+        #expect(throws: SystemError.self) { try next.clear() }
     }
 
     @Test func ofADamagedStateItsFilesAndVersionStand() throws {
