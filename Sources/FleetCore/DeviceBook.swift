@@ -72,6 +72,8 @@ package struct DeviceBook: Sendable {
     /// More than this nobody steers with one program.
     package static let most = 100_000
     private static let mostApps = 256
+    /// Bytes of an app in a topic: no id is longer, each byte written as `%XX`.
+    private static let longestApp = 3 * 255
 
     /// Takes a message; `nil`: it says nothing of this.
     ///
@@ -121,6 +123,7 @@ package struct DeviceBook: Sendable {
             device.wanted = value.flatMap { Self.state($0, for: "\(DesiredScope.device(name))", isSigned) }
             return .wanted(.device(name))
         case let levels where levels.count == 3 && levels[0] == "apps" && levels[2] == "state":
+            guard levels[1].utf8.count <= Self.longestApp else { return nil }
             guard device.apps[levels[1]] != nil || device.apps.count < Self.mostApps else { return nil }
             device.apps[levels[1]] = value.map { Counts($0) }
             return .counts(name)

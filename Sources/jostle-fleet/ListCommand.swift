@@ -24,9 +24,8 @@ enum ListCommand {
             table.add([
                 name, device.isOnline ? "yes" : "no",
                 device.report.flatMap { $0.inForce > 0 ? "\($0.inForce)" : nil } ?? "-",
-                device.report.flatMap { $0.outcome == .none ? nil : $0.line } ?? "-",
-                device.groups.joined(separator: " "),
-                device.detectors.joined(separator: " "),
+                cell(device.report.flatMap { $0.outcome == .none ? nil : $0.line } ?? "-"),
+                cell(device.groups.joined(separator: " ")), cell(device.detectors.joined(separator: " ")),
             ])
         }
         if devices.isEmpty {
@@ -34,6 +33,17 @@ enum ListCommand {
         }
         for line in table.lines { try say(line) }
     }
+
+    /// What a device says of itself may be as long as a message, and each line of a table is as wide as the longest.
+    private static func cell(_ text: String) -> String {
+        let scalars = text.unicodeScalars
+        guard let end = scalars.index(scalars.startIndex, offsetBy: Self.widest, limitedBy: scalars.endIndex),
+            end < scalars.endIndex
+        else { return text }
+        return "\(text[..<end])…"
+    }
+
+    private static let widest = 200
 }
 
 extension DesiredReport {

@@ -47,6 +47,14 @@ private final class Desk {
         #expect(desk.take(topic, "{}") == nil)
     }
 
+    @Test func noAppHasALongerName() {
+        let desk = Desk()
+        let longest = String(repeating: "%C3", count: 255)
+        #expect(desk.take("jostle/1/k1/apps/\(longest)/state", #"{"hits":1}"#) == .counts("k1"))
+        #expect(desk.take("jostle/1/k1/apps/\(longest)%/state", #"{"hits":1}"#) == nil)
+        #expect(desk.book.devices["k1"]?.apps.count == 1)
+    }
+
     @Test func whatCannotBeReadIsNothing() {
         let desk = Desk()
         _ = desk.take("jostle/1/k1/reported", "nonsense")

@@ -563,6 +563,22 @@ extension Surroundings {
             #expect(changes.first == "- # old 0" && changes.last == "+ # new 7999")
         }
 
+        /// A device says as much of itself as a message holds: the table stays as wide as people look at.
+        @Test func whoSaysMuchOfItselfMakesNoLineLonger() throws {
+            let here = try Pretence()
+            try here.come((1...50).map { "kiosk-\($0)" })
+            let birth = FleetTopics(device: "kiosk-1").birth
+            let long = String(repeating: "g", count: 200_000)
+            try here.device.want(#"{"groups":["\#(long)"]}"#, of: birth)
+            try here.device.wait("the long one") { here.device.last(birth)?["desired"] == nil }
+            let listed = try Tool.run([
+                Programs.path(of: "jostle-fleet"), "list", "--plain", "--server", "127.0.0.1:\(here.server.port)",
+            ])
+            let lines = listed.stdout.split(separator: "\n")
+            #expect(listed.status == 0 && lines.count == 51, "\(listed.stderr)")
+            #expect(lines.allSatisfy { $0.utf8.count < 1_000 })
+        }
+
         /// What thousands say at once is counted before patience is over.
         @Test func thousandsAreCountedInTime() throws {
             let here = try Pretence()
