@@ -25,7 +25,7 @@ final class DownLinks {
         _ server: ServerLink
     ) throws {
         self.server = server
-        let box = PublishBox(server)
+        let box = PublishBox(server, daemon.log)
         let directory = "\(places.state)/desired"
         // What was changed once goes on being in force when nothing may be changed any more: whoever forbids it removes the directory.
         self.desired =
@@ -65,13 +65,22 @@ final class DownLinks {
     /// Says something over the server, while there is a connection. What is retained is said again at the next.
     private final class PublishBox {
         private let server: ServerLink
+        private let log: Log
         var onNumber: (Int32, @escaping (_ isTaken: Bool) -> Void) -> Void = { _, _ in }
 
-        init(_ server: ServerLink) { self.server = server }
+        init(_ server: ServerLink, _ log: Log) { (self.server, self.log) = (server, log) }
 
-        func publish(_ publication: Publication, _ answered: @escaping (_ isTaken: Bool) -> Void) {
-            guard let number = try? self.server.publish(publication) else { return }
-            self.onNumber(number, answered)
+        /// False: this server will never take it, as where it is too long for it.
+        @discardableResult
+        func publish(_ publication: Publication, _ answered: @escaping (_ isTaken: Bool) -> Void) -> Bool {
+            do throws(MQTTProblem) {
+                self.onNumber(try self.server.publish(publication), answered)
+            } catch {
+                guard error.isOfMessage else { return true }
+                self.log.warning("a message cannot be sent: \(error)")
+                return false
+            }
+            return true
         }
     }
 

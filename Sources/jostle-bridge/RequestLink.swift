@@ -26,7 +26,8 @@ final class RequestLink {
     private let directory: String
     private let loop: EventLoop
     private let log: Log
-    private let publish: (Publication) -> Void
+    /// False: the server will never take it.
+    private let publish: (Publication) -> Bool
     private var budget: RequestBudget
     /// How often it is said that too much is asked: an answer to each would hold up what else is to be said.
     private var refusals: RequestBudget
@@ -42,7 +43,7 @@ final class RequestLink {
     ///   - journal: where the broker's journal is, for `what-if`; `nil`: where `jostle` looks for it.
     init(
         _ configuration: BridgeConfiguration, device: String, in directory: String, journal: String?, bus: BusAddress,
-        loop: EventLoop, log: Log, publish: @escaping (Publication) -> Void
+        loop: EventLoop, log: Log, publish: @escaping (Publication) -> Bool
     ) {
         self.topics = FleetTopics(device: device)
         self.allowed = configuration.allow.requests
@@ -126,7 +127,11 @@ final class RequestLink {
         message.properties.correlation = correlation
         // Nobody waits longer.
         message.properties.expiry = 60
-        self.publish(message)
+        guard !self.publish(message) else { return }
+        // Who asked is not to wait for what no server brings.
+        let problem = DeviceAnswer.problem(.failed, "the answer is longer than the server takes")
+        message.payload = self.format.bytes(problem.value)
+        _ = self.publish(message)
     }
 
     // MARK: The process

@@ -366,6 +366,28 @@ extension Surroundings {
             #expect(!scene.listener.others.dropFirst(before).contains { $0.topic == scene.topics.desired })
         }
 
+        /// Of a server that takes little at a time: a home that hears nothing of the device, and who asks for much.
+        @Test func whatIsLongerThanTheServerTakesIsTold() throws {
+            let detectors = (1...20).map { "[Detector knock\($0)]\npreset=shake\n" }.joined()
+            let scene = try FleetScene(
+                "\(detectors)[Publish]\nHomeAssistant=jostle-ha\n[Allow]\nRequests=why-not\n",
+                server: ["max_packet_size 4096"])
+            try scene.startBridge()
+            try scene.stage.until("a word") {
+                scene.bridge?.errors.contains("a message cannot be sent: publish to jostle-ha/device/") ?? false
+            }
+            let app = try scene.stage.watch(
+                "shake,name=a", "shake,name=b", "shake,name=c", "shake,name=d", "shake,name=e", "shake,name=f",
+                "shake,name=g", "shake,name=h", "--app", "org.example.App")
+            var message = Publication(scene.topics.request("why-not"), Array(#"{"app":"org.example.App"}"#.utf8))
+            message.properties.responseTopic = AnswerTopic.of("tester")
+            try scene.listener.publish(message)
+            try scene.listener.wait("an answer") { scene.listener.last(AnswerTopic.of("tester")) != nil }
+            let answer = scene.listener.last(AnswerTopic.of("tester")).flatMap { DeviceAnswer($0) }
+            #expect(answer == DeviceAnswer.problem(.failed, "the answer is longer than the server takes"))
+            _ = try app.terminate()
+        }
+
         /// Who asks without end is told that it is too much as seldom as others are answered, so that nothing waits behind that.
         @Test func whoAsksTooMuchIsNotAnsweredEachTime() throws {
             let scene = try FleetScene(Self.allowing())
