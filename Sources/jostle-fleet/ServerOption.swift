@@ -83,12 +83,16 @@ enum ServerOption {
 
     /// Reads the operator's file, which says as much as a bridge's does of its server.
     private static func file(_ arguments: Arguments) throws -> BridgeConfiguration.Server? {
-        let home = environmentValue("XDG_CONFIG_HOME") ?? environmentValue("HOME").map { "\($0)/.config" }
+        // A variable without an absolute path is as good as none.
+        let base = environmentValue("XDG_CONFIG_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let home = base ?? environmentValue("HOME").map { "\($0)/.config" }
         let given =
             arguments.value(of: self.config)
             ?? environmentValue("JOSTLE_FLEET_CONFIG").flatMap { $0.isEmpty ? nil : $0 }
         guard let path = given ?? home.map({ "\($0)/jostle/fleet.conf" }) else { return nil }
-        if given == nil, (try? InputFile(path)) == nil { return nil }
+        // One that nobody named need not be there. One that is there and cannot be read is told of below.
+        // SAFETY: the path lives for the call.
+        if given == nil, unsafe access(path, F_OK) != 0, errno == ENOENT || errno == ENOTDIR { return nil }
         let file = PolicyFile(name: path, bytes: try contents(of: path, atMost: 1 << 20))
         let (configuration, findings) = BridgeFileReader.read(file)
         for finding in findings where finding.severity != .info { complain("\(finding)") }

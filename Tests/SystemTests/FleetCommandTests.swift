@@ -224,6 +224,32 @@ extension Surroundings {
             #expect(try here.fleet(["list"]).status == 3)
         }
 
+        /// What says where configuration is holds no absolute path: the file is where it is without that.
+        @Test(arguments: ["", "."]) func aVariableWithoutAPathIsNone(_ value: String) throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let directory = "\(bus.directory)/.config/jostle"
+            for path in ["\(bus.directory)/.config", directory] { try #require(mkdir(path, 0o755) == 0) }
+            // Nobody listens there.
+            try FleetScene.write("[Server]\nHost=127.0.0.1\nPort=1\nTLS=no\n", to: "\(directory)/fleet.conf")
+            let listed = try Tool.run(
+                [Programs.path(of: "jostle-fleet"), "list"],
+                environment: ["HOME": bus.directory, "XDG_CONFIG_HOME": value, "JOSTLE_FLEET_CONFIG": ""])
+            #expect(listed.status == 3 && listed.stderr.contains("127.0.0.1: "), "\(listed)")
+        }
+
+        /// The operator's file is there, and cannot be read.
+        @Test func whatStandsInThePlaceOfTheFileIsTold() throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let file = "\(bus.directory)/jostle/fleet.conf"
+            for path in ["\(bus.directory)/jostle", file] { try #require(mkdir(path, 0o755) == 0) }
+            let listed = try Tool.run(
+                [Programs.path(of: "jostle-fleet"), "list"],
+                environment: ["XDG_CONFIG_HOME": bus.directory, "JOSTLE_FLEET_CONFIG": ""])
+            #expect(listed.status == 2 && listed.stderr.contains("\(file): open: Is a directory"), "\(listed)")
+        }
+
         /// Devices that say something all the time do not keep a command from ending.
         @Test func itEndsWhileDevicesSaySomething() throws {
             let server = try MQTTServer()
