@@ -59,6 +59,11 @@ package struct BridgeState: Equatable, Sendable {
         (self.events, self.verdicts) = (events, verdicts)
     }
 
+    /// Some were sent that will have their rows behind the newest that there is.
+    package mutating func sentSoon(behind newest: Int64) {
+        self.events.sentThrough = max(self.events.sentThrough, newest + JournalTrack.reserve)
+    }
+
     // MARK: On the disk
 
     package var bytes: [UInt8] {

@@ -184,6 +184,12 @@ package struct Courier: Sendable {
         self.own.forgetRows()
     }
 
+    /// It could not be written down what was sent: all up to these rows may have been, and what came from the bus just before the end.
+    package mutating func mayHaveSent(through newest: (event: Int64, verdict: Int64)) {
+        self.events.mayHaveSent(through: newest.event)
+        self.verdicts.mayHaveSent(through: newest.verdict)
+    }
+
     /// Whether there were newer rows than these once. Numbers never come again in a journal, so that this is another one.
     package func hasSeen(moreThanEvent event: Int64, verdict: Int64) -> Bool {
         event < self.events.newest || verdict < self.verdicts.newest

@@ -153,6 +153,11 @@ package struct JournalTrack: Sendable {
         self.connect(newest: self.newest)
     }
 
+    /// All up to a row may have been sent, and a few that were not written yet.
+    package mutating func mayHaveSent(through row: Int64) {
+        self.doubt.through = max(self.doubt.through, row + Self.unwritten)
+    }
+
     /// Something was written. What could not be read may be readable with it.
     package mutating func grow(to newest: Int64) {
         guard newest > self.newest || self.boundary == nil else { return }

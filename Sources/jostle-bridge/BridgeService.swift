@@ -63,6 +63,8 @@ final class BridgeService {
         case new
         /// There was one, and nobody knows how far it came.
         case lost
+        /// It is known how far it came at least.
+        case stale
         case known
     }
 
@@ -112,6 +114,7 @@ final class BridgeService {
         switch kept {
         case .nothing: (.new, Self.freshState())
         case .unusable: (.lost, Self.freshState())
+        case .stale(let state): (.stale, state)
         case .state(let state): (.known, state)
         }
     }
@@ -186,11 +189,8 @@ final class BridgeService {
             self.memory.state.events = self.courier.events.state(self.memory.state.events.sentThrough)
             self.memory.state.verdicts = self.courier.verdicts.state(self.memory.state.verdicts.sentThrough)
         }
-        if self.courier.counters.sent > 0 {
-            // That was from the bus, and its rows were not known.
-            let sent = self.memory.state.events.sentThrough
-            self.memory.state.events.sentThrough = max(sent, newest.event + JournalTrack.reserve)
-        }
+        // What was sent by now came from the bus, and its rows were not known.
+        if self.courier.counters.sent > 0 { self.memory.state.sentSoon(behind: newest.event) }
         self.memory.isPlaced = true
         self.memory.origin = .known
         self.keep()
@@ -214,16 +214,16 @@ final class BridgeService {
             guard let rows = self.rowsToResend() else { return nil }
             self.log.notice("how far we came is not known; what was sent in the last minutes is sent again")
             self.courier.begin(state.stream, events: rows.event, verdicts: rows.verdict, unknownThrough: newest)
-        case .known:
+        case .known, .stale:
             guard let isSame = self.isSameJournal(newest) else { return nil }
+            if self.memory.origin == .stale { self.courier.mayHaveSent(through: newest) }
             if isSame { return false }
             guard
                 let rows = self.journal.ask({ feed throws(JournalFailure) in try feed.rows(before: state.epoch + 1) })
             else { return nil }
             self.log.warning("the journal is another one than it was: what it had and was not sent is lost")
-            let stream = Self.freshState().stream
-            self.courier.begin(stream, events: rows.event, verdicts: rows.verdict)
-            self.memory.state.stream = stream
+            self.memory.state.stream = Self.freshState().stream
+            self.courier.begin(self.memory.state.stream, events: rows.event, verdicts: rows.verdict)
             (self.memory.state.last, self.memory.state.lastVerdict) = (nil, nil)
             self.memory.state.isMarked = false
         }

@@ -15,6 +15,8 @@ struct StateFile {
         /// There was one, and what it kept cannot be used.
         case unusable
         case state(BridgeState)
+        /// More may have been sent than stands there: the disk took nothing behind it.
+        case stale(BridgeState)
     }
 
     private let directory: String
@@ -26,6 +28,8 @@ struct StateFile {
     private var written: BridgeState?
 
     private var path: String { "\(self.directory)/bridge.cursor" }
+    /// The name of one that could not be replaced.
+    private var stalePath: String { "\(self.path).old" }
 
     /// Makes the directory unless it is there, and takes it.
     init(in directory: String, log: Log) throws(StateLock.Taken) {
@@ -42,16 +46,25 @@ struct StateFile {
 
     /// Reads what was kept.
     func read() -> Kept {
+        let kept = self.read(self.path)
+        guard case .nothing = kept else { return kept }
+        let older = self.read(self.stalePath)
+        guard case .state(let state) = older else { return older }
+        self.log.warning("\(self.path) could not be written; all that is sent again says that it may have come")
+        return .stale(state)
+    }
+
+    private func read(_ path: String) -> Kept {
         let bytes: [UInt8]
         do throws(SystemError) {
-            bytes = try InputFile.contents(of: self.path, atMost: 1 << 20)
+            bytes = try InputFile.contents(of: path, atMost: 1 << 20)
         } catch {
             guard error.code != ENOENT else { return .nothing }
-            self.log.warning("\(self.path): \(error); how far it came is not known")
+            self.log.warning("\(path): \(error); how far it came is not known")
             return .unusable
         }
         guard let state = BridgeState(bytes: bytes) else {
-            self.log.warning("\(self.path) makes no sense; how far it came is not known")
+            self.log.warning("\(path) makes no sense; how far it came is not known")
             return .unusable
         }
         return .state(state)
@@ -61,9 +74,12 @@ struct StateFile {
     @discardableResult
     mutating func write(_ state: BridgeState) -> Bool {
         guard state != self.written else { return true }
+        let isFirst = self.written == nil
         self.written = nil
         do throws(SystemError) {
             try Self.replace(self.path, with: state.bytes)
+            // SAFETY: the path lives for the call; so below.
+            if isFirst { unsafe unlink(self.stalePath) }
             if self.isTroubled { self.log.notice("\(self.path) can be written again") }
             (self.isTroubled, self.written) = (false, state)
             return true
@@ -72,6 +88,8 @@ struct StateFile {
                 self.log.error("\(self.path): \(error); what is sent meanwhile will be sent again")
             }
             self.isTroubled = true
+            // The next life is to know that more was sent than stands there. Another name takes no room.
+            _ = unsafe rename(self.path, self.stalePath)
             return false
         }
     }

@@ -494,6 +494,38 @@ extension Surroundings {
             #expect(scene.listener.copies > 0)
         }
 
+        /// More is sent while the disk takes nothing than was written down ahead, and then the bridge is killed.
+        @Test func whatCouldNotBeWrittenDownComesAgainAsCopies() throws {
+            let name = "org.example.App"
+            let scene = try FleetScene("[Publish]\nEvents=org.example.*\n")
+            let (cursor, fault) = ("\(scene.bridgeState)/bridge.cursor", "\(scene.stage.home)/fault")
+            try FleetScene.write("0", to: fault)
+            try scene.startBridge(
+                environment: ["LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": fault])
+            let app = try scene.stage.watch(Stage.always, "--app", name)
+            try scene.listener.wait("events") { scene.listener.names.count > 5 }
+            // The program has it mapped: it is not to become shorter.
+            let control = try #require(fopen(fault, "r+"))
+            fputs("3", control)
+            try #require(fclose(control) == 0)
+            try scene.listener.wait("a disk that fails") {
+                access(cursor, F_OK) != 0 && access("\(cursor).old", F_OK) == 0
+            }
+            let before = scene.listener.names.count
+            try scene.listener.wait("more events") { scene.listener.names.count > before + 10 }
+            try scene.killBridge()
+            // As if that were more than was written down ahead, which would take minutes.
+            var state = try #require(
+                BridgeState(bytes: try InputFile.contents(of: "\(cursor).old", atMost: 65_536)))
+            state.events.sentThrough = state.events.ledger.cursor
+            try FleetScene.write(String(decoding: state.bytes, as: UTF8.self), to: "\(cursor).old")
+            try scene.startBridge()
+            _ = try app.terminate()
+            scene.check(try scene.waitForAll(of: name))
+            #expect(scene.listener.copies > 0)
+            #expect(access(cursor, F_OK) == 0 && access("\(cursor).old", F_OK) != 0)
+        }
+
         @Test func itSaysWhatIsWrongWithItsConfiguration() throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
