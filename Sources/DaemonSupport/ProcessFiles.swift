@@ -59,11 +59,12 @@ package struct ProcessFiles: ~Copyable {
         guard let root = try? Self.open("root", in: self.directory, Self.nameOnly | O_DIRECTORY) else {
             return self.mayHideSandbox ? [] : nil
         }
-        let mounts = self.mounts
-        guard Self.isOwnRoot(root) || Self.answersAtOnce(root, mounts) else { return [] }
+        if !Self.isOwnRoot(root) {
+            guard self.answersAtOnce(root) else { return [] }
+        }
         do throws(SystemError) {
             let file = try Self.open(".flatpak-info", in: root, Self.nameOnly | O_NOFOLLOW)
-            guard Self.answersAtOnce(file, mounts) else { return [] }
+            guard self.answersAtOnce(file) else { return [] }
             let path = "/proc/self/fd/\(file.raw)"
             return Self.contents(of: try OwnedDescriptor(opening: path, O_RDONLY | O_NONBLOCK), atMost: Self.mostBytes)
                 ?? []
@@ -79,7 +80,7 @@ package struct ProcessFiles: ~Copyable {
     private var mayHideSandbox: Bool {
         if let user = self.user, user != getuid() { return false }
         guard let own = Self.ownRoot else { return true }
-        return Self.fileSystem(ofMount: own.mount, self.mounts)?.place != Array("/".utf8)
+        return self.fileSystem(ofMount: own.mount)?.place != Array("/".utf8)
     }
 
     /// Whether it is the very root that we have ourselves, which no table of mounts shows to whoever lives in a directory that is none
@@ -114,13 +115,9 @@ package struct ProcessFiles: ~Copyable {
 
     /// Whether an open file is on one of the file systems on which Flatpak's may be, and which no program stands behind; or on the one
     /// that we run from ourselves, whatever that is.
-    ///
-    /// - Parameter mounts: What the process sees mounted.
-    private static func answersAtOnce(_ file: borrowing OwnedDescriptor, _ mounts: [UInt8]) -> Bool {
-        guard let number = self.mount(of: file), let system = self.fileSystem(ofMount: number, mounts) else {
-            return false
-        }
-        return self.fileSystems.contains { system.type.elementsEqual($0.utf8) } || system.device == self.ownRoot?.device
+    private func answersAtOnce(_ file: borrowing OwnedDescriptor) -> Bool {
+        guard let number = Self.mount(of: file), let system = self.fileSystem(ofMount: number) else { return false }
+        return Self.fileSystems.contains { system.type.elementsEqual($0.utf8) } || system.device == Self.ownRoot?.device
     }
 
     /// The number of the mount that an open file is on. No two have the same, wherever they are to be seen.
@@ -128,28 +125,53 @@ package struct ProcessFiles: ~Copyable {
         Self.number("mnt_id", in: Self.description(of: file))
     }
 
-    private typealias FileSystem = (device: [UInt8], place: [UInt8], type: ArraySlice<UInt8>)
+    private typealias FileSystem = (device: [UInt8], place: [UInt8], type: [UInt8])
 
-    /// On which device a mount is, where it is, and of which type that is.
+    /// On which device a mount is, where it is, and of which type that is; `nil`: the process does not see it, or sees much before it.
+    private func fileSystem(ofMount mount: Int) -> FileSystem? {
+        guard let file = try? Self.open("mountinfo", in: self.directory, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) else {
+            return nil
+        }
+        return Self.fileSystem(ofMount: mount, in: file)
+    }
+
+    /// The same in what the kernel shows of mounts.
     ///
-    /// - Parameter mounts: What a process sees mounted: a number, that of its parent, the device, what of it, where, one more field,
-    ///   some that are optional, a dash, the type.
-    private static func fileSystem(ofMount mount: Int, _ mounts: [UInt8]) -> FileSystem? {
-        for line in mounts.split(separator: UInt8(ascii: "\n")) {
-            let words = line.split(separator: UInt8(ascii: " "))
-            guard words.first?.elementsEqual(String(mount).utf8) == true else { continue }
-            guard let dash = words.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash + 1 < words.count, dash > 4
-            else { return nil }
-            return (Array(words[2]), Array(words[4]), words[dash + 1])
+    /// Any program can see very many, one on the other, whose paths take the kernel a time that grows with the square of their number. So
+    /// no more is read than is looked for, for a bounded time: a root, and what stands in it, was mounted before most others.
+    private static func fileSystem(ofMount mount: Int, in file: borrowing OwnedDescriptor) -> FileSystem? {
+        let number = Array(String(mount).utf8)
+        let end = Clock.threadTime() + Self.longestSearch
+        var bytes: [UInt8] = []
+        var start = 0
+        // Small, because the kernel makes up as much as is asked for.
+        var buffer = [UInt8](repeating: 0, count: 512)
+        while bytes.count < Self.mostBytes, Clock.threadTime() < end,
+            let count = Self.readOn(file, into: &buffer), count > 0
+        {
+            bytes += buffer[..<count]
+            while let lineEnd = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) {
+                let words = bytes[start..<lineEnd].split(separator: UInt8(ascii: " "))
+                start = lineEnd + 1
+                if words.first?.elementsEqual(number) == true { return Self.fileSystem(words) }
+            }
         }
         return nil
+    }
+
+    /// What a line says: a number, that of its parent, the device, what of it, where, one more field, some that are optional, a dash, the
+    /// type.
+    private static func fileSystem(_ words: [ArraySlice<UInt8>]) -> FileSystem? {
+        guard let dash = words.firstIndex(where: { $0.elementsEqual("-".utf8) }), dash + 1 < words.count, dash > 4
+        else { return nil }
+        return (Array(words[2]), Array(words[4]), Array(words[dash + 1]))
     }
 
     /// The mount and the device of our own root, which may be an overlay or whatever else a machine starts from.
     private static let ownRoot: (mount: Int, device: [UInt8])? = {
         guard let root = try? OwnedDescriptor(opening: "/", nameOnly | O_DIRECTORY), let number = mount(of: root),
             let mounts = try? OwnedDescriptor(opening: "/proc/self/mountinfo", O_RDONLY),
-            let system = fileSystem(ofMount: number, contents(of: mounts, atMost: mostMountBytes) ?? [])
+            let system = fileSystem(ofMount: number, in: mounts)
         else { return nil }
         return (number, system.device)
     }()
@@ -164,6 +186,8 @@ package struct ProcessFiles: ~Copyable {
 
     private static let mostBytes = 64 * 1_024
     private static let mostMountBytes = 1_024 * 1_024
+    /// How long a mount is looked for among those of a process, in µs of the processor's time.
+    private static let longestSearch: Int64 = 5_000
 
     /// What the kernel says of one of our descriptors.
     private static func description(of file: borrowing OwnedDescriptor) -> [UInt8] {
@@ -199,15 +223,20 @@ package struct ProcessFiles: ~Copyable {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while bytes.count <= most {
-            let count = try? systemCall("read") {
-                // SAFETY: the kernel writes at most as many bytes as there are.
-                unsafe buffer.withUnsafeMutableBytes { unsafe read(raw, $0.baseAddress, $0.count) }
-            }
-            guard let count else { return nil }
+            guard let count = Self.readOn(file, into: &buffer) else { return nil }
             if count == 0 { return bytes }
             bytes += buffer[..<count]
         }
         return nil
+    }
+
+    /// Reads what comes next. Returns how much there was, 0 at the end; `nil` when it cannot be read.
+    private static func readOn(_ file: borrowing OwnedDescriptor, into buffer: inout [UInt8]) -> Int? {
+        let raw = file.raw
+        return try? systemCall("read") {
+            // SAFETY: the kernel writes at most as many bytes as there are.
+            unsafe buffer.withUnsafeMutableBytes { unsafe read(raw, $0.baseAddress, $0.count) }
+        }
     }
 
     /// The numbers of a line `NAME: NUMBER NUMBER…`.

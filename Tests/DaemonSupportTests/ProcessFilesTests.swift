@@ -33,11 +33,13 @@ import Testing
             try #require(fclose(file) == 0)
         }
 
-        /// Shows our own mounts, all of one type and on one device.
-        func showMounts(as type: String, on device: String = "0:4242") throws {
+        /// Shows our own mounts, all of one type and on one device, among others.
+        func showMounts(
+            as type: String, on device: String = "0:4242", behind earlier: String = "", before later: String = ""
+        ) throws {
             let file = try #require(fopen("/proc/self/mountinfo", "r"))
             defer { fclose(file) }
-            var text = ""
+            var text = earlier
             var line = [CChar](repeating: 0, count: 65_536)
             while fgets(&line, Int32(line.count), file) != nil {
                 let words = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -46,7 +48,7 @@ import Testing
                 text += (words[..<2] + [device] + words[3...dash] + [type] + words[(dash + 2)...]).joined(
                     separator: " ")
             }
-            try self.write(text, to: "mountinfo")
+            try self.write(text + later, to: "mountinfo")
         }
 
         func files() throws -> ProcessFiles { try ProcessFiles(of: Self.process, in: self.path) }
@@ -121,6 +123,17 @@ import Testing
         let expected = ["tmpfs", "ext4", "btrfs"].contains(type) ? Array(Self.info.utf8) : []
         #expect(try process.files().sandbox == expected)
         try process.write("", to: "mountinfo")
+        #expect(try process.files().sandbox == [])
+    }
+
+    /// Any program can see very many mounts, and all of them take the kernel long to tell.
+    @Test func ofVeryManyMountsTheFirstAreLookedAt() throws {
+        let process = try MadeUp()
+        try process.write(Self.info, to: "root/.flatpak-info")
+        let others = String(repeating: "4000000000 1 0:1 / /x rw - tmpfs tmpfs rw\n", count: 50_000)
+        try process.showMounts(as: "tmpfs", before: others)
+        #expect(try process.files().sandbox == Array(Self.info.utf8))
+        try process.showMounts(as: "tmpfs", behind: others)
         #expect(try process.files().sandbox == [])
     }
 
