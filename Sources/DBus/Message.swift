@@ -122,9 +122,11 @@ package struct Message: ~Copyable {
         unsafe signature.withCString { unsafe dbus_message_has_signature(self.raw, $0) != 0 }
     }
 
-    /// The text of an error message: its first argument when that is a string.
+    /// The text of an error message: its first argument when that is a string that can be read.
     package var errorText: String {
-        guard var reader = unsafe WireReader(self.raw), reader.type == CDBUS_TYPE_STRING else { return "" }
+        guard var reader = unsafe WireReader(self.raw, textLimit: WireReader.errorTextLimit),
+            reader.type == CDBUS_TYPE_STRING
+        else { return "" }
         return (try? String.read(from: &reader)) ?? ""
     }
 

@@ -14,6 +14,8 @@ package struct WireReader {
     private var depth = 0
     /// How many more values this message may make us build.
     private var budget = WireReader.valueLimit
+    /// And how many more bytes of text.
+    private var textBudget: Int
     /// Whether a descriptor may stand where its message's reader has no use for it.
     var skipsDescriptors = false
 
@@ -21,9 +23,16 @@ package struct WireReader {
     package static let depthLimit = 24
     /// What takes a few milliseconds to build. Elements of fixed-size arrays do not count: they are copied in one block.
     package static let valueLimit = 1 << 14
+    /// Twice what a call may bring, for an answer may say all of it again. What comes as an answer or a signal may be as long as a bus
+    /// takes, and to understand that takes seconds.
+    package static let textLimit = 2 * CallLimits.callBytes
 
-    /// A reader at the start of a body; `nil` when the body is empty.
-    init?(_ message: OpaquePointer) {
+    /// The same of an error: whoever is asked may answer with one, and what it says is for people.
+    static let errorTextLimit = 256 << 10
+
+    /// A reader at the start of a body, of which so many bytes of text may be read; `nil` when the body is empty.
+    init?(_ message: OpaquePointer, textLimit: Int = WireReader.textLimit) {
+        self.textBudget = textLimit
         unsafe self.iterator = DBusMessageIter()
         // SAFETY: `message` is live for as long as its owner lends it to this reader.
         guard unsafe dbus_message_iter_init(message, &self.iterator) != 0 else { return nil }
@@ -31,6 +40,7 @@ package struct WireReader {
 
     /// A reader of nothing.
     init() {
+        self.textBudget = 0
         unsafe self.iterator = DBusMessageIter()
     }
 
@@ -92,6 +102,9 @@ package struct WireReader {
         var pointer: UnsafePointer<CChar>?
         // SAFETY: the type was compared; the string lives in the message and is copied here.
         unsafe dbus_message_iter_get_basic(&self.iterator, &pointer)
+        let length = unsafe pointer.map { unsafe strlen($0) } ?? 0
+        guard length <= self.textBudget else { throw .tooLong(limit: Self.textLimit) }
+        self.textBudget -= length
         let value = unsafe text(pointer) ?? ""
         unsafe dbus_message_iter_next(&self.iterator)
         guard value.isStreamSafe else { throw .notStreamSafe }
@@ -143,10 +156,10 @@ package struct WireReader {
         // SAFETY: recursing into anything else would crash; the type was compared.
         unsafe dbus_message_iter_recurse(&self.iterator, &inner.iterator)
         inner.depth = self.depth + 1
-        inner.budget = self.budget
+        (inner.budget, inner.textBudget) = (self.budget, self.textBudget)
         inner.skipsDescriptors = self.skipsDescriptors
         let result = try body(&inner)
-        self.budget = inner.budget
+        (self.budget, self.textBudget) = (inner.budget, inner.textBudget)
         unsafe dbus_message_iter_next(&self.iterator)
         return result
     }

@@ -33,6 +33,7 @@ package enum WireError: Swift.Error, Equatable, CustomStringConvertible {
     case signature(expected: String, found: String)
     case tooDeep(limit: Int)
     case tooLarge(limit: Int)
+    case tooLong(limit: Int)
     case badDescriptor
     case unexpectedDescriptor
     case notStreamSafe
@@ -43,6 +44,7 @@ package enum WireError: Swift.Error, Equatable, CustomStringConvertible {
         case .signature(let expected, let found): "expected arguments '\(expected)', got '\(found)'"
         case .tooDeep(let limit): "values are nested more than \(limit) deep"
         case .tooLarge(let limit): "the message holds more than \(limit) values"
+        case .tooLong(let limit): "the message holds more than \(limit) bytes of text"
         case .badDescriptor: "the message holds no such file descriptor"
         case .unexpectedDescriptor: "a file descriptor stands where none belongs"
         case .notStreamSafe: "a text has more than 30 combining marks in a row"

@@ -161,4 +161,23 @@ private struct ValueMaker {
         #expect(try message.read([UInt8].self) == block)
         #expect(throws: WireError.tooLarge(limit: limit)) { try message.readValues() }
     }
+
+    @Test func theTextOfAMessageIsBounded() throws {
+        let limit = WireReader.textLimit
+        let half = String(repeating: "\u{E9}", count: limit / 4)
+        #expect(try delivered([half, half]).read([String].self) == [half, half])
+        let tooMuch = try delivered([half, half, "x"])
+        #expect(throws: WireError.tooLong(limit: limit)) { try tooMuch.read([String].self) }
+        #expect(throws: WireError.tooLong(limit: limit)) { try tooMuch.readValues() }
+        // All of a message counts, however it is divided.
+        let divided = try delivered([[half], [half], ["x"]])
+        #expect(throws: WireError.tooLong(limit: limit)) { try divided.read([[String]].self) }
+        // Whoever is asked may answer with an error.
+        for (count, isRead) in [(WireReader.errorTextLimit, true), (WireReader.errorTextLimit + 1, false)] {
+            let text = String(repeating: "x", count: count)
+            let error = try delivered(Message(error: BusError("org.example.Long", text), to: ":1.1", answering: 1))
+            let told = error.errorText
+            #expect(told == (isRead ? text : ""))
+        }
+    }
 }
