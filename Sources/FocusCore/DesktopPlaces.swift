@@ -33,6 +33,8 @@ package enum DesktopPlaces {
 
     /// Folders in folders that are looked at, below each of these.
     package static let deepest = 3
+    /// And how many, with each of these.
+    package static let mostFolders = 512
 
     /// Where Flatpak tells of what it changed, whose links in the folder stay the same.
     package static func installation(ofFolder folder: String) -> String? {

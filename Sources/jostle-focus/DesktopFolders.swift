@@ -82,6 +82,8 @@ final class DesktopFolders {
         }
 
         private var folders: ArraySlice<Place>
+        /// Those below the one that is being read.
+        private var seen = SeenFolders()
         private var waiting: ArraySlice<Place> = []
         private(set) var files = DesktopFiles()
         private var buffer = [UInt8](repeating: 0, count: DesktopEntry.mostBytes + 1)
@@ -104,12 +106,14 @@ final class DesktopFolders {
                 return true
             }
             guard let folder = self.folders.popFirst() else { return false }
+            self.seen = SeenFolders()
             self.list(folder, folder.depth)
             return true
         }
 
         /// What is no folder has no names.
         private func list(_ folder: Place, _ depth: Int) {
+            guard self.seen.isNew(folder.path) else { return }
             let names = (try? directoryNames(folder.path)) ?? []
             self.waiting =
                 names.filter { !$0.hasPrefix(".") && ($0.hasSuffix(".desktop") || !$0.contains(".")) }
@@ -170,13 +174,14 @@ final class DesktopFolders {
     /// Watches a folder and those in it, or where it would have to appear.
     private static func add(_ folder: String, to raw: Int32) {
         if self.add(folder, self.inFolder, to: raw) {
-            var level = [folder]
+            var seen = SeenFolders()
+            var level = [folder].filter { seen.isNew($0) }
             for _ in 0..<DesktopPlaces.deepest {
                 level = level.flatMap { path in
                     ((try? directoryNames(path)) ?? []).filter { !$0.contains(".") }.prefix(self.mostInFolder).map {
                         "\(path)/\($0)"
                     }
-                }.filter { self.add($0, self.inFolder, to: raw) }
+                }.filter { seen.isNew($0) && self.add($0, self.inFolder, to: raw) }
             }
             return
         }

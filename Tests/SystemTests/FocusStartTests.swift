@@ -92,6 +92,32 @@ extension Senses {
             #expect(try focus.terminate() == .exited(0))
         }
 
+        /// Sixty-four links to their own folder make a quarter of a million ways through three.
+        @Test func linksThatLeadBackAreFollowedOnce() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let data = "\(stage.home)/data"
+            let folder = "\(data)/applications"
+            try #require(mkdir(data, 0o700) == 0 && mkdir(folder, 0o700) == 0)
+            for number in 0..<64 {
+                try #require(symlink(".", "\(folder)/back\(number)") == 0)
+                let file = try #require(fopen("\(folder)/org.example.App\(number).desktop", "w"))
+                fputs("[Desktop Entry]\nName=App\nExec=app\n", file)
+                try #require(fclose(file) == 0)
+            }
+            let focus = try BackgroundProgram(
+                "jostle-focus",
+                ["--bus", stage.address, "--source", "wlr:\(stage.home)/wayland-0", "--log-level", "debug"],
+                environment: [
+                    "XDG_DATA_HOME": data, "XDG_DATA_DIRS": "/nonexistent", "XDG_RUNTIME_DIR": "/nonexistent",
+                ])
+            let line = try focus.waitForLine(on: .errors) { $0.contains("desktop files are known") }
+            let count = line.prefix { $0 != " " }.split { !$0.isNumber }.last.flatMap { Int($0) }
+            // There may be Flatpaks on the machine besides.
+            #expect((64..<4_096).contains(count ?? 0), "\(line)")
+            _ = try focus.waitForLine(on: .errors) { $0.contains("serving") }
+            #expect(try focus.terminate() == .exited(0))
+        }
+
         /// While there is no X server, anybody may listen in its place.
         @Test(.enabled(if: geteuid() == 0, "only root starts a server as somebody else"))
         func aStrangersXServerIsToldNothing() throws {
