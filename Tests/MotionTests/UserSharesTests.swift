@@ -36,7 +36,7 @@ import Testing
 
     @Test func whatRootHasOfItsReserveTakesNothingFromOthers() {
         var shares = UserShares(limit: 32, reserve: 24)
-        #expect(shares.take(24, for: UserShares.root))
+        #expect(shares.take(24, for: UserShares.root) == true)
         #expect(shares.take(4, for: 1000) && !shares.take(1, for: 1000) && shares.room(for: 1001) == 2)
         // What it has beyond that it has of theirs.
         #expect(shares.take(2, for: UserShares.root) && shares.room(for: 1001) == 1 && shares.room(for: 1000) == 0)
