@@ -34,6 +34,18 @@ package struct CompiledDetector: Sendable {
     /// Distinct filters, windows and other memories of its condition.
     package var statefulFeatures: Int { self.condition.formula.nodes.reduce(0) { $0 + $1.memories } }
 
+    /// As so many operations count its hits: what may hit with each look of a fast sensor costs more by that than by its condition.
+    var hitOperations: Int {
+        // What rests by itself is let through by the engine, whose rest is none.
+        let own = self.condition.formula.nodes.lazy.compactMap(\.rest).max() ?? 0
+        let rest = self.restMode == .none ? TimeSpan(microseconds: Int64(own)) : self.rest
+        return max(rest, self.every ?? .zero) < Self.seldom ? Self.operationsOfHits : 0
+    }
+
+    /// Who hits no more often costs nothing by that.
+    private static let seldom = TimeSpan.milliseconds(10)
+    private static let operationsOfHits = 8
+
     /// How long a sample before a look can still bear on it, in µs: the time between looks, or all windows in a row.
     var memory: Int64 {
         Int64(max(Double(self.every?.microseconds ?? 0), self.condition.formula.memory))

@@ -5,7 +5,7 @@ import Motion
 /// It counts as the engine shares. An operation on the same operands exists once for each sensor and pace, whoever asks
 /// for it.
 package struct FeatureCensus: Sendable {
-    /// Distinct operations on the samples, and steps that join comparisons.
+    /// Distinct operations on the samples, steps that join comparisons, and what hits cost that may come with each look.
     package private(set) var operations = 0
     /// Those of them that remember something.
     package private(set) var stateful = 0
@@ -56,7 +56,7 @@ package struct FeatureCensus: Sendable {
         let condition = detector.condition
         let executed = condition.formula.nodes.filter(\.operation.isExecuted)
         return (
-            executed.count + (condition.isDirect ? 0 : condition.code.count),
+            executed.count + (condition.isDirect ? 0 : condition.code.count) + detector.hitOperations,
             executed.reduce(0) { $0 + $1.memories }
         )
     }
@@ -86,7 +86,7 @@ package struct FeatureCensus: Sendable {
     private mutating func change(by step: Int, _ detector: CompiledDetector) {
         let pace = Pace(detector)
         let change = self.paces[pace, default: Features()].change(by: step, detector.condition)
-        self.operations += change.operations
+        self.operations += change.operations + step * detector.hitOperations
         self.stateful += change.stateful
         if change.isLast { self.paces[pace] = nil }
     }

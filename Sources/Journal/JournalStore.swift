@@ -426,6 +426,8 @@ struct JournalStore: ~Copyable {
     }
 
     private static let trimEvery = 1_024
+    /// About as many pages as so many rows take.
+    private static let pagesOfTrim: Int64 = 128
 
     /// Nothing is older than it may be by more than this part of that.
     private static func trimPause(_ age: TimeSpan) -> Int64 { age.microseconds / 16 }
@@ -475,17 +477,9 @@ struct JournalStore: ~Copyable {
     /// Removes the oldest of whoever has most until the file is as small as it may be, and gives the room back.
     private mutating func removeExcess() throws(StoreError) {
         let most = self.mostPages
-        var tables: [RoomTable] = [.verdicts, .events, .changes]
-        if self.clips != nil { tables.append(.clips) }
-        while true {
-            let used = try self.pages() - (try self.file.database.number("PRAGMA freelist_count") ?? 0)
-            let wanted = most - most / 8
-            guard used > wanted else { break }
-            // Pages are given back only when all that stands in them is gone, so that it may take several goes.
-            let part = max(Double(used - wanted) / Double(used), 1 / 32)
-            guard try RoomTable.remove(part, of: tables, from: self.file) else { break }
-            try self.clips?.someAreGone(from: self.file.database)
-        }
+        // Not begun before there is much to remove: where very many have something, it takes long to find out who has most.
+        let spare = max(most / 32, min(most / 8, Self.pagesOfTrim))
+        if try self.usedPages() > most - spare { try self.makeRoom(leaving: most - most / 8) }
         try self.file.transaction { () throws(StoreError) in
             try self.file.database.execute(
                 """
@@ -499,6 +493,21 @@ struct JournalStore: ~Copyable {
         try self.file.transaction { () throws(StoreError) in
             try self.file.database.execute("PRAGMA incremental_vacuum")
         }
+    }
+
+    private mutating func makeRoom(leaving wanted: Int64) throws(StoreError) {
+        var tables: [RoomTable] = [.verdicts, .events, .changes]
+        if self.clips != nil { tables.append(.clips) }
+        while case let used = try self.usedPages(), used > wanted {
+            // Pages are given back only when all that stands in them is gone, so that it may take several goes.
+            let part = max(Double(used - wanted) / Double(used), 1 / 32)
+            guard try RoomTable.remove(part, of: tables, from: self.file) else { return }
+            try self.clips?.someAreGone(from: self.file.database)
+        }
+    }
+
+    private borrowing func usedPages() throws(StoreError) -> Int64 {
+        try self.pages() - (try self.file.database.number("PRAGMA freelist_count") ?? 0)
     }
 
     /// Removes the oldest changes of whoever has most when there are too many: whoever is restless takes no room from what was

@@ -52,6 +52,31 @@ import Testing
         #expect(throws: Refusal.self) { try bench.add(app, light) }
     }
 
+    /// What a fast sensor has hit with each of its samples costs by that, however little its condition does.
+    @Test func whoMayHitWithEachLookCostsMore() throws {
+        var limits = BrokerLimits()
+        limits.operationsPerApp = 64
+        var bench = Bench(limits: limits)
+        let app = try bench.register(0, "org.example.App")
+        func detector(_ index: Int, _ options: [String: String]) -> DetectorRequest {
+            var request = Self.detector("\(index)", "x > \(index)g")
+            for (key, value) in options { request.options[key] = .text(value) }
+            return request
+        }
+        for index in 1...4 {
+            _ = try bench.add(app, detector(index, ["rest-mode": "none"]), detector(index + 4, ["rest": "9ms"]))
+        }
+        #expect(throws: Refusal.self) { try bench.add(app, detector(9, ["rest": "0ms"])) }
+        #expect(throws: Refusal.self) { try bench.add(app, detector(9, ["rest-mode": "none", "every": "9ms"])) }
+        for index in 9...19 {
+            _ = try bench.add(app, detector(index, ["rest": "10ms"]), detector(index + 20, ["rest-mode": "restarting"]))
+        }
+        // Another pace is another look, which does nothing but compare.
+        _ = try bench.add(app, detector(1, ["rest-mode": "none", "every": "10ms"]), detector(9, ["rest": "0ms"]))
+        // A shake rests by itself.
+        _ = try bench.add(app, Bench.planar("shake", 2, rest: "10ms"))
+    }
+
     @Test func whatIsReplacedOrRemovedCountsNoMore() throws {
         var limits = BrokerLimits()
         limits.statefulPerApp = 1
