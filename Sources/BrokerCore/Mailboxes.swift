@@ -374,6 +374,8 @@ package struct Mailboxes {
                 self.tellAbsent(index, &effects)
             }
         }
+        // What found no room waits for no time at which it would be seen that nothing is kept.
+        self.absent.tidy()
         for user in Set(events.map(\.user)) { self.absent.book(user) }
     }
 
@@ -400,6 +402,8 @@ package struct Mailboxes {
             self.absent[index].queue.setLimit(keeping: bytes(self.absent[index].id), at: now, &self.wants)
             self.tellAbsent(index, &effects)
         }
+        // As above: who has nothing left takes nobody a place.
+        self.absent.tidy()
     }
 
     private mutating func expect(_ time: Timestamp) {

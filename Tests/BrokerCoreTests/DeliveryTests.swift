@@ -140,6 +140,31 @@ import Testing
         }
     }
 
+    /// Of whom nothing is kept any more has no place among those that left, nor of whom nothing could be taken from the disk.
+    @Test func whoHasNothingLeftHasNoPlace() throws {
+        var bench = Bench(
+            policy: Self.policy {
+                $0.reliability = .ack
+                $0.durability = .persistent
+            })
+        let client = try self.app(&bench, 0, "org.example.A")
+        bench.feed([2.5])
+        let stored = bench.actions.compactMap { action -> StoredEvent? in
+            if case .persist(let stored) = action { stored } else { nil }
+        }
+        bench.core.leave(client, at: bench.now, &bench.actions)
+        let kept = bench.core.mailboxes.absentBoxes.count
+        #expect(stored.count == 1 && kept == 1)
+        let narrow = Self.policy({ $0.reliability = .ack }, queueBytes: 2)
+        bench.core.swap(narrow, at: bench.now, &bench.actions)
+        let left = bench.core.mailboxes.absentBoxes.count
+        #expect(left == 0)
+        var next = Bench(policy: narrow)
+        next.core.restore(stored, at: bench.now, &next.actions)
+        let taken = next.core.mailboxes.absentBoxes.count
+        #expect(taken == 0)
+    }
+
     // MARK: Whose it is
 
     /// An owner that dies without a word leaves its event to the next, and must not find it when it comes back.
