@@ -132,28 +132,34 @@ package struct ProcessFiles: ~Copyable {
         guard let file = try? Self.open("mountinfo", in: self.directory, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) else {
             return nil
         }
-        return Self.fileSystem(ofMount: mount, in: file)
+        return Self.fileSystem(ofMount: mount, in: file, within: Self.longestSearch)
     }
 
     /// The same in what the kernel shows of mounts.
     ///
     /// Any program can see very many, one on the other, whose paths take the kernel a time that grows with the square of their number. So
     /// no more is read than is looked for, for a bounded time: a root, and what stands in it, was mounted before most others.
-    private static func fileSystem(ofMount mount: Int, in file: borrowing OwnedDescriptor) -> FileSystem? {
-        let number = Array(String(mount).utf8)
-        let end = Clock.threadTime() + Self.longestSearch
+    ///
+    /// - Parameter longest: In µs of the processor's time; `nil`: what we see ourselves nobody makes long, and it is asked for once.
+    private static func fileSystem(
+        ofMount mount: Int, in file: borrowing OwnedDescriptor, within longest: Int64? = nil
+    ) -> FileSystem? {
+        let number = Array("\(mount) ".utf8)
+        let end = longest.map { Clock.threadTime() + $0 } ?? Int64.max
         var bytes: [UInt8] = []
         var start = 0
         // Small, because the kernel makes up as much as is asked for.
         var buffer = [UInt8](repeating: 0, count: 512)
-        while bytes.count < Self.mostBytes, Clock.threadTime() < end,
+        while bytes.count < Self.mostMountBytes, Clock.threadTime() < end,
             let count = Self.readOn(file, into: &buffer), count > 0
         {
             bytes += buffer[..<count]
             while let lineEnd = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) {
-                let words = bytes[start..<lineEnd].split(separator: UInt8(ascii: " "))
+                let line = bytes[start..<lineEnd]
                 start = lineEnd + 1
-                if words.first?.elementsEqual(number) == true { return Self.fileSystem(words) }
+                // Of others no more is looked at: to take them apart would use up most of the time.
+                guard line.starts(with: number) else { continue }
+                return Self.fileSystem(line.split(separator: UInt8(ascii: " ")))
             }
         }
         return nil
