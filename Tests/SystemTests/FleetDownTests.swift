@@ -198,7 +198,6 @@ extension Surroundings {
             }
         }
 
-        /// After a start of the whole device: a broker that begins knows of no pause, and the bridge has it on the disk.
         /// As somebody starts one by hand who wants to see what it says.
         @Test func aSecondBridgeTouchesNothing() throws {
             let scene = try FleetScene(Self.allowing())
@@ -220,6 +219,7 @@ extension Surroundings {
             try scene.startBridge()
         }
 
+        /// After a start of the whole device: a broker that begins knows of no pause, and the bridge has it on the disk.
         @Test func aPauseOutlivesTheBridgeAndTheBroker() throws {
             let scene = try FleetScene(Self.allowing())
             try scene.startBridge()
