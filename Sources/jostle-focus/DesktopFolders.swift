@@ -79,6 +79,8 @@ final class DesktopFolders {
             var name = ""
             var depth = 0
             var isOfFlatpak: Bool
+            /// It was put behind all that is no link.
+            var isLate = false
         }
 
         private var folders: ArraySlice<Place>
@@ -97,11 +99,17 @@ final class DesktopFolders {
 
         /// Goes on for a moment; false when all is read.
         func step() -> Bool {
-            if let place = self.waiting.popFirst() {
+            if var place = self.waiting.popFirst() {
                 if DesktopFiles.id(ofPath: place.name) != nil {
                     self.files.add(place.name, ofFlatpak: place.isOfFlatpak) { self.contents(place.path) }
                 } else if place.depth < DesktopPlaces.deepest {
-                    self.list(place, place.depth + 1)
+                    // What a link leads to may be one of these folders, whose files are known by its own name.
+                    if !place.isLate, Self.isLink(place.path) {
+                        place.isLate = true
+                        self.waiting.append(place)
+                    } else {
+                        self.list(place, place.depth + 1)
+                    }
                 }
                 return true
             }
@@ -125,6 +133,13 @@ final class DesktopFolders {
                         depth: depth, isOfFlatpak: folder.isOfFlatpak)
                 }[...]
                 + self.waiting
+        }
+
+        /// The corresponding C function is `lstat`.
+        private static func isLink(_ path: String) -> Bool {
+            var status = stat()
+            // SAFETY: the path is NUL-terminated for the call, and the status is ours.
+            return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
         }
 
         private func contents(_ path: String) -> [UInt8]? {

@@ -104,6 +104,31 @@ extension Senses {
                 fputs("[Desktop Entry]\nName=App\nExec=app\n", file)
                 try #require(fclose(file) == 0)
             }
+            // There may be Flatpaks on the machine besides.
+            let count = try self.desktopFiles(in: data, on: stage)
+            #expect((64..<4_096).contains(count), "\(count)")
+        }
+
+        /// What is deep below one folder is a folder beside it.
+        @Test func aLinkTakesFromNoFolderWhatIsInIt() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let data = "\(stage.home)/data"
+            let folder = "\(data)/applications"
+            for path in [data, folder, "\(folder)/a", "\(folder)/a/b", "\(folder)/z", "\(folder)/z/s"] {
+                try #require(mkdir(path, 0o700) == 0)
+            }
+            try #require(symlink("../../z", "\(folder)/a/b/link") == 0)
+            for number in 0..<64 {
+                let file = try #require(fopen("\(folder)/z/s/org.example.App\(number).desktop", "w"))
+                fputs("[Desktop Entry]\nName=App\nExec=app\n", file)
+                try #require(fclose(file) == 0)
+            }
+            let count = try self.desktopFiles(in: data, on: stage)
+            #expect(count >= 64, "\(count)")
+        }
+
+        /// How many desktop files are known to one who begins.
+        private func desktopFiles(in data: String, on stage: Stage) throws -> Int {
             let focus = try BackgroundProgram(
                 "jostle-focus",
                 ["--bus", stage.address, "--source", "wlr:\(stage.home)/wayland-0", "--log-level", "debug"],
@@ -112,10 +137,9 @@ extension Senses {
                 ])
             let line = try focus.waitForLine(on: .errors) { $0.contains("desktop files are known") }
             let count = line.prefix { $0 != " " }.split { !$0.isNumber }.last.flatMap { Int($0) }
-            // There may be Flatpaks on the machine besides.
-            #expect((64..<4_096).contains(count ?? 0), "\(line)")
             _ = try focus.waitForLine(on: .errors) { $0.contains("serving") }
             #expect(try focus.terminate() == .exited(0))
+            return try #require(count, "\(line)")
         }
 
         /// While there is no X server, anybody may listen in its place.
