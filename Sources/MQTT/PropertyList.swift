@@ -105,14 +105,13 @@ enum PropertyReading {
     @unsafe
     private static func pairs(_ list: OpaquePointer, into properties: inout MessageProperties) {
         var next: OpaquePointer? = unsafe list
-        var isFirst = true
-        while properties.user.count < self.mostPairs {
+        // Those that are left out count, too: a message holds thousands of them.
+        for index in 0..<self.mostPairs {
             var name: UnsafeMutablePointer<CChar>?
             var value: UnsafeMutablePointer<CChar>?
             unsafe next = mosquitto_property_read_string_pair(
-                next, Int32(MQTT_PROP_USER_PROPERTY.rawValue), &name, &value, !isFirst)
+                next, Int32(MQTT_PROP_USER_PROPERTY.rawValue), &name, &value, index > 0)
             guard unsafe next != nil else { return }
-            isFirst = false
             if let name = unsafe name, let value = unsafe value {
                 let pair = unsafe UserProperty(String(cString: name), String(cString: value))
                 if pair.name.isStreamSafe, pair.value.isStreamSafe { properties.user.append(pair) }

@@ -97,6 +97,11 @@ import Testing
         let found = reader.arrived[0].properties
         #expect(found.contentType == nil && found.responseTopic == nil)
         #expect(found.user == [UserProperty("epoch", "17")])
+        // However many are left out, no more are looked at than of others.
+        properties.user = Array(repeating: UserProperty(marks, "1"), count: 32) + [UserProperty("epoch", "17")]
+        _ = try writer.client.publish(Publication("b", [], properties))
+        try self.wait("another message") { reader.arrived.count == 2 }
+        #expect(reader.arrived[1].properties.user.isEmpty)
     }
 
     @Test func theServerSaysHowMuchItTakes() throws {
