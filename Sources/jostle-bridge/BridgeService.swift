@@ -203,7 +203,7 @@ final class BridgeService {
 
     /// Has the courier begin where it is to go on; false when it goes on where it was, `nil` when that cannot be found out now.
     private func findPlace(_ newest: (event: Int64, verdict: Int64)) -> Bool? {
-        let state = self.memory.state
+        let (state, unknown) = (self.memory.state, self.memory.origin == .stale ? newest : nil)
         switch self.memory.origin {
         case .new:
             // What was before the first life of a bridge nobody waits for; a journal that began later is all of that life.
@@ -216,16 +216,16 @@ final class BridgeService {
             self.courier.begin(state.stream, events: rows.event, verdicts: rows.verdict, unknownThrough: newest)
         case .known, .stale:
             guard let isSame = self.isSameJournal(newest) else { return nil }
-            if self.memory.origin == .stale { self.courier.mayHaveSent(through: newest) }
+            if let unknown { self.courier.mayHaveSent(through: unknown) }
             if isSame { return false }
             guard
                 let rows = self.journal.ask({ feed throws(JournalFailure) in try feed.rows(before: state.epoch + 1) })
             else { return nil }
             self.log.warning("the journal is another one than it was: what it had and was not sent is lost")
-            self.memory.state.stream = Self.freshState().stream
-            self.courier.begin(self.memory.state.stream, events: rows.event, verdicts: rows.verdict)
+            let stream = Self.freshState().stream
+            self.courier.begin(stream, events: rows.event, verdicts: rows.verdict, unknownThrough: unknown)
+            (self.memory.state.stream, self.memory.state.isMarked) = (stream, false)
             (self.memory.state.last, self.memory.state.lastVerdict) = (nil, nil)
-            self.memory.state.isMarked = false
         }
         return true
     }
