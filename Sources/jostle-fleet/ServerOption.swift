@@ -90,9 +90,10 @@ enum ServerOption {
             arguments.value(of: self.config)
             ?? environmentValue("JOSTLE_FLEET_CONFIG").flatMap { $0.isEmpty ? nil : $0 }
         guard let path = given ?? home.map({ "\($0)/jostle/fleet.conf" }) else { return nil }
-        // One that nobody named need not be there. One that is there and cannot be read is told of below.
+        // One that nobody named need not be there, nor where we may look, as in another user's HOME. One that is there and cannot be read is
+        // told of below.
         // SAFETY: the path lives for the call.
-        if given == nil, unsafe access(path, F_OK) != 0, errno == ENOENT || errno == ENOTDIR { return nil }
+        if given == nil, unsafe access(path, F_OK) != 0 { return nil }
         let file = PolicyFile(name: path, bytes: try contents(of: path, atMost: 1 << 20))
         let (configuration, findings) = BridgeFileReader.read(file)
         for finding in findings where finding.severity != .info { complain("\(finding)") }

@@ -250,6 +250,20 @@ extension Surroundings {
             #expect(listed.status == 2 && listed.stderr.contains("\(file): open: Is a directory"), "\(listed)")
         }
 
+        /// As with another user's `HOME`, which `sudo` may leave: all that is needed is said by options.
+        @Test(.enabled(if: geteuid() != 0, "root may look everywhere"))
+        func whereNobodyMayLookIsNoFile() throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let directory = "\(bus.directory)/closed"
+            try #require(mkdir(directory, 0) == 0)
+            defer { chmod(directory, 0o700) }
+            let listed = try Tool.run(
+                [Programs.path(of: "jostle-fleet"), "list", "--plain", "--server", "127.0.0.1:1"],
+                environment: ["XDG_CONFIG_HOME": directory, "JOSTLE_FLEET_CONFIG": ""])
+            #expect(listed.status == 3 && listed.stderr.contains("127.0.0.1: "), "\(listed)")
+        }
+
         /// Devices that say something all the time do not keep a command from ending.
         @Test func itEndsWhileDevicesSaySomething() throws {
             let server = try MQTTServer()
