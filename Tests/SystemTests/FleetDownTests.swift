@@ -284,6 +284,8 @@ extension Surroundings {
             let scene = try FleetScene(Self.allowing())
             try scene.startBridge()
             try scene.listener.wait("a birth") { scene.listener.last(scene.topics.birth) != nil }
+            // Before that nothing is begun with, and all is answered anyway.
+            try scene.listener.run(for: DesiredMachine.gathering.microseconds + 100_000)
             let rules = (0..<3_000).map { number in
                 "[Rule r\(number)]\nWhenApp=* !*x\(number)*\nWhenPreset=* !*p\(number)*\n"
                     + "Then=\(number % 2 == 0 ? "allow" : "deny")\n"
