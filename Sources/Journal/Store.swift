@@ -202,9 +202,10 @@ package final class Store {
         _ = self.changeTasks { $0.forget(owner, identifier, $1) }
     }
 
-    /// Has kept whether the user of an app terminated it.
-    package func keep(_ owner: TaskOwner, isTerminated: Bool) {
-        _ = self.changeTasks { $0.setTerminated(owner, isTerminated, $1) }
+    /// Has kept whether the user of an app terminated it. That is a change, too.
+    @discardableResult
+    package func keep(_ owner: TaskOwner, isTerminated: Bool) -> UInt64 {
+        self.changeTasks { $0.setTerminated(owner, isTerminated, $1) }
     }
 
     private func changeTasks(_ body: (inout TaskChanges, UInt64) -> Void) -> UInt64 {

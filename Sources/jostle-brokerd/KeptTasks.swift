@@ -6,21 +6,30 @@ struct KeptTasks {
     /// One change, by the number that the store gave it.
     struct Change {
         let number: UInt64
-        let owner: TaskOwner
-        let revision: UInt64
+        /// Of which task it is; `nil`: that an app's user ended the app, or opened it.
+        let task: (owner: TaskOwner, revision: UInt64)?
         /// Told whether it is on the disk.
         var answer: ((Bool) -> Void)?
     }
 
     private var changes: [Change] = []
 
-    mutating func add(_ record: TaskRecord, _ number: UInt64) {
-        self.changes.append(Change(number: number, owner: record.owner, revision: record.revision, answer: nil))
+    mutating func add(_ record: TaskRecord?, _ number: UInt64) {
+        self.changes.append(Change(number: number, task: record.map { ($0.owner, $0.revision) }, answer: nil))
     }
 
     /// Has `answer` told when a record is on the disk; at once, when nobody is bringing it there.
     mutating func wait(for revision: UInt64, _ answer: @escaping (Bool) -> Void) {
-        guard let index = self.changes.firstIndex(where: { $0.revision == revision }) else { return answer(false) }
+        self.wait(at: self.changes.firstIndex { $0.task?.revision == revision }, answer)
+    }
+
+    /// The same of the last change, and with that of all before it.
+    mutating func waitForLast(_ answer: @escaping (Bool) -> Void) {
+        self.wait(at: self.changes.lastIndex { $0.answer == nil }, answer)
+    }
+
+    private mutating func wait(at index: Int?, _ answer: @escaping (Bool) -> Void) {
+        guard let index else { return answer(false) }
         self.changes[index].answer = answer
     }
 

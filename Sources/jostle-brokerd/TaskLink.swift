@@ -32,7 +32,8 @@ final class TaskLink {
         switch effect {
         case .keep(let record): self.keep(record)
         case .forget(let owner, let identifier): self.store?.forget(owner, task: identifier)
-        case .terminated(let owner, let isTerminated): self.store?.keep(owner, isTerminated: isTerminated)
+        case .terminated(let owner, let isTerminated):
+            if let store = self.store { self.bring(nil, as: store.keep(owner, isTerminated: isTerminated), to: store) }
         case .run(let owner, let run): self.run(run, in: owner)
         case .expiring(let owner, let identifier, let remaining):
             self.client(of: owner)?.tellExpiring(identifier, remaining)
@@ -54,7 +55,12 @@ final class TaskLink {
 
     private func keep(_ record: TaskRecord) {
         guard let store = self.store else { return self.service.taskKept(record.owner, record.revision) }
-        self.kept.add(record, store.keep(record))
+        self.bring(record, as: store.keep(record), to: store)
+    }
+
+    /// Remembers that a change is on its way to the disk.
+    private func bring(_ record: TaskRecord?, as number: UInt64, to store: Store) {
+        self.kept.add(record, number)
         // Nobody waits for a disk that fails. One that is too slow for the rows of the journal takes tasks all the same.
         if !store.isDiskWell { self.releaseTasks() }
     }
@@ -65,7 +71,7 @@ final class TaskLink {
     /// Lets go what waits for the disk. It may come there later; nobody can say so now.
     private func releaseTasks() {
         for change in self.kept.take() {
-            self.service.taskKept(change.owner, change.revision)
+            if let task = change.task { self.service.taskKept(task.owner, task.revision) }
             change.answer?(false)
         }
     }
@@ -73,7 +79,7 @@ final class TaskLink {
     /// Changes up to this one are on the disk.
     func committed(upTo number: UInt64) {
         for change in self.kept.take(upTo: number) {
-            try? self.input(.kept(change.owner, revision: change.revision))
+            if let task = change.task { try? self.input(.kept(task.owner, revision: task.revision)) }
             change.answer?(true)
         }
     }
@@ -190,7 +196,8 @@ final class TaskLink {
         for owner in owners where client?.file != nil || self.service.core.work.tasks[owner] != nil {
             try? self.input(.terminated(owner))
         }
-        call.reply()
+        // It outlives the broker from the answer on, unless the disk fails.
+        self.kept.waitForLast { _ in call.reply() }
     }
 
     /// Whose tasks a user means by the id of an app, or by its unique name.

@@ -55,7 +55,8 @@ import Testing
     /// What a fast sensor has hit with each of its samples costs by that, however little its condition does.
     @Test func whoMayHitWithEachLookCostsMore() throws {
         var limits = BrokerLimits()
-        limits.operationsPerApp = 64
+        // Eight of them, and what a shake looks at.
+        limits.operationsPerApp = 65
         var bench = Bench(limits: limits)
         let app = try bench.register(0, "org.example.App")
         func detector(_ index: Int, _ options: [String: String]) -> DetectorRequest {

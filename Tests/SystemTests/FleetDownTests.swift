@@ -212,10 +212,10 @@ extension Surroundings {
             // What is reported is what the broker reads, also when it reads anew.
             try self.reload(scene)
             #expect(try self.filesFromOutside(scene) == 1)
-            // Nor did it take the server from the first.
-            #expect(scene.bridge?.errors.contains("no server") == false)
-            // One that is killed holds nothing.
+            // Nor did it take the server from the first. One that is killed holds nothing.
+            let first = try #require(scene.bridge)
             try scene.killBridge()
+            #expect(!first.errors.contains("no server"), "\(first.errors)")
             try scene.startBridge()
         }
 
@@ -375,8 +375,8 @@ extension Surroundings {
                 "\(detectors)[Publish]\nHomeAssistant=jostle-ha\n[Allow]\nRequests=why-not\n",
                 server: ["max_packet_size 4096"])
             try scene.startBridge()
-            try scene.stage.until("a word") {
-                scene.bridge?.errors.contains("a message cannot be sent: publish to jostle-ha/device/") ?? false
+            _ = try scene.bridge?.waitForLine(on: .errors) {
+                $0.contains("a message cannot be sent: publish to jostle-ha/device/")
             }
             let app = try scene.stage.watch(
                 "shake,name=a", "shake,name=b", "shake,name=c", "shake,name=d", "shake,name=e", "shake,name=f",
@@ -456,7 +456,9 @@ extension Surroundings {
             try scene.stage.until("motion is off") {
                 try scene.stage.property("Paused", at: Stage.Object.broker) == "b true"
             }
-            let errors = scene.bridge?.errors ?? ""
+            let bridge = try #require(scene.bridge)
+            try scene.killBridge()
+            let errors = bridge.errors
             #expect(!errors.contains("motion cannot be switched") && !errors.contains("no server"), "\(errors)")
         }
     }
