@@ -198,8 +198,10 @@ package final class Store {
     /// Has a task kept as it is now. Each change of tasks has a number; `takeNews` says up to which they are on the disk.
     package func keep(_ record: TaskRecord) -> UInt64 { self.changeTasks { $0.keep(record, $1) } }
 
-    package func forget(_ owner: TaskOwner, task identifier: String) {
-        _ = self.changeTasks { $0.forget(owner, identifier, $1) }
+    /// Has kept that a task waits no more. That is a change, too.
+    @discardableResult
+    package func forget(_ owner: TaskOwner, task identifier: String) -> UInt64 {
+        self.changeTasks { $0.forget(owner, identifier, $1) }
     }
 
     /// Has kept whether the user of an app terminated it. That is a change, too.

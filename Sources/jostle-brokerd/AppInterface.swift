@@ -76,11 +76,11 @@ enum AppInterface {
                 try client.checkOwner(call, "submit its tasks")
                 try client.submitTask(identifier, kind, options, call)
             },
-            Method("CancelTask", in: ["identifier", "options"]) {
+            Method(later: "CancelTask", in: ["identifier", "options"]) {
                 (client: Client, call: MethodCall, identifier: String, options: [String: Value]) throws(BusError) in
                 try client.checkOwner(call, "cancel its tasks")
                 try OptionReader.none(options, of: "CancelTask")
-                try client.task(.cancel(client.id, identifier))
+                try client.cancelTask(identifier, call)
             },
             Method("TaskDone", in: ["result", "options"]) {
                 (client: Client, call: MethodCall, word: String, options: [String: Value]) throws(BusError) in

@@ -25,6 +25,12 @@ extension Client {
         }
     }
 
+    /// Answers when it is on the disk that the task waits no more: who was told so does not find it there again.
+    func cancelTask(_ identifier: String, _ call: MethodCall) throws(BusError) {
+        try self.task(.cancel(self.id, identifier))
+        self.service.links.tasks.waitForLast { _ in call.reply() }
+    }
+
     func task(_ input: TaskInput) throws(BusError) {
         do throws(Refusal) {
             try self.service.links.tasks.input(input)

@@ -6,16 +6,16 @@ struct KeptTasks {
     /// One change, by the number that the store gave it.
     struct Change {
         let number: UInt64
-        /// Of which task it is; `nil`: that an app's user ended the app, or opened it.
+        /// Which task is so from now on; `nil`: one waits no more, or an app's user ended the app, or opened it.
         let task: (owner: TaskOwner, revision: UInt64)?
         /// Told whether it is on the disk.
-        var answer: ((Bool) -> Void)?
+        var answers: [(Bool) -> Void] = []
     }
 
     private var changes: [Change] = []
 
     mutating func add(_ record: TaskRecord?, _ number: UInt64) {
-        self.changes.append(Change(number: number, task: record.map { ($0.owner, $0.revision) }, answer: nil))
+        self.changes.append(Change(number: number, task: record.map { ($0.owner, $0.revision) }))
     }
 
     /// Has `answer` told when a record is on the disk; at once, when nobody is bringing it there.
@@ -25,12 +25,12 @@ struct KeptTasks {
 
     /// The same of the last change, and with that of all before it.
     mutating func waitForLast(_ answer: @escaping (Bool) -> Void) {
-        self.wait(at: self.changes.lastIndex { $0.answer == nil }, answer)
+        self.wait(at: self.changes.indices.last, answer)
     }
 
     private mutating func wait(at index: Int?, _ answer: @escaping (Bool) -> Void) {
         guard let index else { return answer(false) }
-        self.changes[index].answer = answer
+        self.changes[index].answers.append(answer)
     }
 
     /// Takes out what is on the disk now.

@@ -31,7 +31,8 @@ final class TaskLink {
         if let owner = effect.changedOwner { self.client(of: owner)?.changed("Tasks") }
         switch effect {
         case .keep(let record): self.keep(record)
-        case .forget(let owner, let identifier): self.store?.forget(owner, task: identifier)
+        case .forget(let owner, let identifier):
+            if let store = self.store { self.bring(nil, as: store.forget(owner, task: identifier), to: store) }
         case .terminated(let owner, let isTerminated):
             if let store = self.store { self.bring(nil, as: store.keep(owner, isTerminated: isTerminated), to: store) }
         case .run(let owner, let run): self.run(run, in: owner)
@@ -68,11 +69,14 @@ final class TaskLink {
     /// Has `answer` told when a task is on the disk; at once, when nobody is bringing it there.
     func wait(for revision: UInt64, _ answer: @escaping (Bool) -> Void) { self.kept.wait(for: revision, answer) }
 
+    /// The same of all that has changed by now.
+    func waitForLast(_ answer: @escaping (Bool) -> Void) { self.kept.waitForLast(answer) }
+
     /// Lets go what waits for the disk. It may come there later; nobody can say so now.
     private func releaseTasks() {
         for change in self.kept.take() {
             if let task = change.task { self.service.taskKept(task.owner, task.revision) }
-            change.answer?(false)
+            for answer in change.answers { answer(false) }
         }
     }
 
@@ -80,7 +84,7 @@ final class TaskLink {
     func committed(upTo number: UInt64) {
         for change in self.kept.take(upTo: number) {
             if let task = change.task { try? self.input(.kept(task.owner, revision: task.revision)) }
-            change.answer?(true)
+            for answer in change.answers { answer(true) }
         }
     }
 
@@ -197,7 +201,7 @@ final class TaskLink {
             try? self.input(.terminated(owner))
         }
         // It outlives the broker from the answer on, unless the disk fails.
-        self.kept.waitForLast { _ in call.reply() }
+        self.waitForLast { _ in call.reply() }
     }
 
     /// Whose tasks a user means by the id of an app, or by its unique name.

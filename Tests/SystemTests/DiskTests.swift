@@ -19,6 +19,7 @@ extension EndToEnd {
             case stall = "4"
             case secondCommit = "7"
             case read = "8"
+            case slow = "9"
             case hang = "a"
         }
 
@@ -27,18 +28,23 @@ extension EndToEnd {
             let stage: Stage
             private let control: String
             private let apps: [String: String]
+            private let policy: String?
 
-            init(_ fault: Fault = .none, apps: [String: String] = [:], on bus: PrivateBus? = nil) throws {
+            init(
+                _ fault: Fault = .none, apps: [String: String] = [:], policy: String? = nil, on bus: PrivateBus? = nil
+            ) throws {
                 self.stage = try Stage(broker: false, on: bus)
                 self.apps = apps
+                self.policy = policy
                 self.control = "\(self.stage.bus.directory)/fault"
                 try self.set(fault)
                 try self.start()
             }
 
             func start() throws {
-                let apps = self.apps.isEmpty ? [] : ["--apps", try self.stage.directory("apps", self.apps)]
-                try self.stage.startBroker(options: apps, environment: self.environment)
+                var options = self.apps.isEmpty ? [] : ["--apps", try self.stage.directory("apps", self.apps)]
+                if let policy { options += ["--policy", try self.stage.directory("policy", ["10-test": policy])] }
+                try self.stage.startBroker(options: options, environment: self.environment)
             }
 
             /// Has a program have this disk.
@@ -131,6 +137,31 @@ extension EndToEnd {
             let last = try disk.stage.script([forget] + register + [remove])
             #expect(last.filter { $0.contains("NotFound") }.count == 2, "\(last)")
             #expect(try disk.stage.sql("state.db", "SELECT DISTINCT detector FROM detector_option").isEmpty)
+        }
+
+        /// A task that is taken back is gone from the disk when its app is answered, however slow that is.
+        @Test func whatIsTakenBackDoesNotComeAgain() throws {
+            let disk = try FailingDisk(
+                apps: [Self.app: "[App]\nUsage=Sorts photos\nModes=processing\nTasks=sort tidy\n"],
+                policy: "[App *]\nGrants=processing\n")
+            let app = "app call org.jostle.Broker1 \(Stage.Object.app(Self.app)) org.jostle.Broker1.App"
+            func submit(_ task: String) -> String {
+                "\(app) SubmitTask ssa{sv} ['\(task)','processing',{'earliest-in':V('s','1h')}]"
+            }
+            try disk.set(.slow)
+            let answers = try disk.stage.script([
+                "app own \(Self.app)",
+                "app call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv}"
+                    + " ['\(Self.app)',{}]",
+                submit("sort"), submit("tidy"), "\(app) CancelTask sa{sv} ['sort',{}]",
+            ])
+            #expect(answers.count == 4 && answers.allSatisfy { $0.hasPrefix("app ok ") }, "\(answers)")
+            try disk.stage.kill(disk.stage.broker)
+            try disk.set(.none)
+            try disk.start()
+            func tasks() throws -> String { try disk.stage.jostle("tasks", "--json").stdout }
+            try disk.stage.until("the other is back") { try tasks().contains("\"tidy\"") }
+            #expect(try !tasks().contains("\"sort\""))
         }
 
         /// It may be whole: all that was there is there when it can be read again.
