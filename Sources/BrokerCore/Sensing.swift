@@ -92,8 +92,8 @@ package struct Sensing {
     /// When a hit happened, by the clock of arrivals, and whether it was made up; `nil` when its detector is gone.
     func origin(of hit: Hit, heardAt now: Timestamp) -> (start: Timestamp, isSimulated: Bool)? {
         guard let owner = self.detectors[hit.detector] else { return nil }
-        guard let index = self.index(of: owner.sensor) else { return (now, false) }
-        return self.streams[index].origin(of: hit.time, heardAt: now)
+        let start = self.index(of: owner.sensor).map { self.streams[$0].start(of: hit.time, heardAt: now) }
+        return (start ?? now, hit.isSimulated)
     }
 
     /// What of the past the contest asks for. Lent for one input: while it is held, the streams do not change.
@@ -463,6 +463,8 @@ package struct Sensing {
         guard !self.streams[stream].hits.isEmpty else { return [] }
         var hits: [Hit] = []
         swap(&hits, &self.streams[stream].hits)
+        // By the time that they are decided another sensor may be in its place, or none.
+        if self.streams[stream].isSimulated { for index in hits.indices { hits[index].isSimulated = true } }
         hits.removeAll { hit in
             guard let owner = self.detectors.account(of: hit.detector) else { return false }
             return !self.hits.take(hit, of: owner.app, owner.payer, at: arrival)

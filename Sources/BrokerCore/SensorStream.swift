@@ -232,14 +232,10 @@ package struct SensorStream {
         return true
     }
 
-    /// When a hit of this time happened, by the clock of arrivals, and whether that was made up. What our claim lets a sample wait
-    /// does not make it old.
-    func origin(of time: Timestamp, heardAt arrival: Timestamp) -> (start: Timestamp, isSimulated: Bool) {
+    /// When a hit of this time happened, by the clock of arrivals. What our claim lets a sample wait does not make it old.
+    func start(of time: Timestamp, heardAt arrival: Timestamp) -> Timestamp {
         let isNow = self.description?.hasOwnClock ?? false
-        return (
-            isNow ? arrival : min(arrival, time + (self.inForce?.batchLatency ?? .zero)),
-            self.description?.isSimulated ?? false
-        )
+        return isNow ? arrival : min(arrival, time + (self.inForce?.batchLatency ?? .zero))
     }
 
     /// Takes note of the numbers of samples that are about to be processed.
@@ -305,10 +301,11 @@ package struct SensorStream {
         self.engine.isNext(time, arrival: self.latest(arrival))
     }
 
+    /// Whether its motion is made or replayed.
+    var isSimulated: Bool { self.description?.isSimulated ?? false }
+
     /// Measured samples cannot come from the future. Replayed ones may run ahead of the clock.
-    private func latest(_ arrival: Timestamp) -> Timestamp? {
-        self.description?.isSimulated ?? false ? nil : arrival
-    }
+    private func latest(_ arrival: Timestamp) -> Timestamp? { self.isSimulated ? nil : arrival }
 
     /// How long a sample takes at most from the reader to us.
     static let underWay = TimeSpan.milliseconds(100)

@@ -35,6 +35,8 @@ public struct Hit: Equatable, Sendable {
     public var detector: DetectorID
     /// A sample that led to it lay at the limit of the sensor's range: the motion may have been harder than it shows.
     public var isClipped: Bool
+    /// The motion was made or replayed, not measured.
+    public var isSimulated: Bool
     /// What the detector says besides the peak.
     public var note: HitNote
     /// The time of the sample whose look it was.
@@ -45,10 +47,12 @@ public struct Hit: Equatable, Sendable {
     /// Makes a hit.
     @inlinable
     public init(
-        detector: DetectorID, time: Timestamp, peak: Double, isClipped: Bool = false, note: HitNote = .none
+        detector: DetectorID, time: Timestamp, peak: Double, isClipped: Bool = false, isSimulated: Bool = false,
+        note: HitNote = .none
     ) {
         self.detector = detector
         self.isClipped = isClipped
+        self.isSimulated = isSimulated
         self.note = note
         self.time = time
         self.peak = peak

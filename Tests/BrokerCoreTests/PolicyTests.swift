@@ -7,8 +7,10 @@ import Testing
 /// What the arbiter decides is what apps get.
 @Suite struct PolicyTests {
     /// A gentle and a hard detector in one group, at the end of all rests.
-    private func contest(_ mode: GroupMode) throws -> (bench: Bench, gentle: AppHandle, hard: AppHandle) {
-        var bench = Bench(policy: Bench.contest(mode))
+    private func contest(
+        _ mode: GroupMode, sensor: SensorDescription = Bench.sensor
+    ) throws -> (bench: Bench, gentle: AppHandle, hard: AppHandle) {
+        var bench = Bench(policy: Bench.contest(mode), sensor: sensor)
         let gentle = try bench.register(0, "org.example.Gentle")
         let hard = try bench.register(1, "org.example.Hard")
         _ = try bench.add(gentle, Bench.planar("gentle", 2))
@@ -102,6 +104,22 @@ import Testing
         #expect(bench.events.isEmpty)
         bench.core.sensorsLost(at: bench.now, &bench.actions)
         #expect(bench.events.map(\.0) == [gentle])
+    }
+
+    /// Motion that was made is told as made, and none that was measured is, whatever has its sensor by the time it is decided.
+    @Test(arguments: [false, true], [false, true])
+    func whetherItWasMadeIsKnownOfTheMotion(_ isMade: Bool, _ isGone: Bool) throws {
+        var (first, second) = (Bench.sensor, Bench.sensor)
+        first.isSimulated = isMade
+        second.isSimulated = !isMade
+        var (bench, gentle, _) = try self.contest(.exclusive, sensor: first)
+        bench.feed([2.5])
+        #expect(bench.events.isEmpty)
+        if isGone { bench.core.sensorsLost(at: bench.now, &bench.actions) }
+        bench.core.sensorAppeared(second, at: bench.now, &bench.actions)
+        bench.feed([0, 0, 0, 0, 0])
+        #expect(bench.events.map(\.0) == [gentle])
+        #expect(bench.events.map(\.1.isSimulated) == [isMade])
     }
 
     /// The event of an owner that leaves without a word goes to the next.
