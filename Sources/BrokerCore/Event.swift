@@ -16,6 +16,8 @@ package struct Event: Equatable, Sendable {
     package var isRedelivered = false
     /// It is on the disk, and outlives the broker.
     package var isPersistent = false
+    /// Its app was nobody's when it was decided.
+    var wasNobodys = false
 
     package init(
         _ content: EventContent, _ terms: DeliveryTerms, ends: Timestamp, strength: Int = 0,

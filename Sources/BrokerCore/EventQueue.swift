@@ -95,7 +95,7 @@ package struct EventQueue: Sendable {
     /// - Parameter start: when what it tells of happened, which is when its lifespan begins. One that is too old when it comes
     ///   ends here.
     package mutating func add(
-        _ delivery: Delivery, isSimulated: Bool, since start: Timestamp, at now: Timestamp,
+        _ delivery: Delivery, isSimulated: Bool, wasNobodys: Bool = false, since start: Timestamp, at now: Timestamp,
         _ actions: inout [QueueAction]
     ) -> (event: Event, goesAtOnce: Bool) {
         self.lastSequence &+= 1
@@ -106,8 +106,9 @@ package struct EventQueue: Sendable {
             sequence: self.lastSequence, epoch: delivery.epoch, generation: delivery.generation,
             time: delivery.hit.time, detector: delivery.detector, peak: delivery.hit.peak, isSimulated: isSimulated,
             isClipped: delivery.hit.isClipped, note: delivery.hit.note)
-        let event = Event(
+        var event = Event(
             content, delivery.terms, ends: ends, strength: delivery.strength, answerBy: delivery.answerBy)
+        event.wasNobodys = wasNobodys
         if ends <= now {
             self.finish(KeptEvent(event), .expired, &actions)
             self.pump(at: now, &actions)

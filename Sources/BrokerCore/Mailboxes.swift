@@ -155,8 +155,10 @@ package struct Mailboxes {
         _ delivery: Delivery, isSimulated: Bool, since start: Timestamp, at now: Timestamp,
         _ effects: inout [MailEffect]
     ) -> Event? {
-        let result = self.boxes.update(delivery.app) {
-            $0?.queue.add(delivery, isSimulated: isSimulated, since: start, at: now, &self.wants)
+        let result = self.boxes.update(delivery.app) { (box: inout Box?) -> (event: Event, goesAtOnce: Bool)? in
+            let isNobodys = box?.user == nil
+            return box?.queue.add(
+                delivery, isSimulated: isSimulated, wasNobodys: isNobodys, since: start, at: now, &self.wants)
         }
         guard let (event, goesAtOnce) = result else { return nil }
         // It may wait for room, or for an app that is suspended or not on the bus. Each comes by here once, when it is due.
@@ -350,7 +352,8 @@ package struct Mailboxes {
     ) {
         // What had become somebody's just before the restart may be on the disk as that and as nobody's.
         let owned = Set(events.lazy.filter { $0.user != nil }.map(\.identity))
-        for stored in events {
+        for var stored in events {
+            stored.event.wasNobodys = stored.user == nil
             if stored.user == nil, owned.contains(stored.identity) {
                 effects.append(.forget(stored))
             } else if let app = self.here(stored) {

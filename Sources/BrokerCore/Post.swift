@@ -160,7 +160,7 @@ struct Post {
                     self.tell(end, of: stored, &actions)
                 }
             case .failed(let stored, let failure):
-                let reader = stored.user ?? self.keeper
+                let reader = self.reader(of: stored)
                 self.records.fail(stored, of: reader, failure)
                 actions.append(.failed(stored.app, user: reader, stored.event, failure))
             }
@@ -168,9 +168,14 @@ struct Post {
     }
 
     private mutating func tell(_ end: EventEnd, of stored: StoredEvent, _ actions: inout [BrokerAction]) {
-        let reader = stored.user ?? self.keeper
+        let reader = self.reader(of: stored)
         self.records.end(stored, of: reader, end, at: self.now)
         actions.append(.ended(stored.app, user: reader, stored.event, end))
+    }
+
+    /// Whose the verdict on an event is. That on what was nobody's stays the keeper's, whosever the event has become.
+    private func reader(of stored: StoredEvent) -> UInt32 {
+        stored.event.wasNobodys ? self.keeper : stored.user ?? self.keeper
     }
 
     /// Says of what ended before its verdict was there that it ended: of an app that has its verdict now, or of all.

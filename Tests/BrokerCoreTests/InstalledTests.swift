@@ -287,6 +287,28 @@ import Testing
         #expect(bench.actions.contains { if case .persist(let stored) = $0 { stored.user == 7 } else { false } })
     }
 
+    /// How it ends is known of its verdict, which is of when it was nobody's.
+    @Test(arguments: [false, true]) func theEndOfWhatWasNobodysIsKnown(_ isRestored: Bool) throws {
+        var bench = try self.bench(.store, [Self.one], .persistent, .ack)
+        bench.feed([2.5])
+        let kept = bench.actions.compactMap { if case .persist(let stored) = $0 { stored } else { nil } }
+        let name = EventName(sequence: 1, epoch: try #require(kept.first?.event.epoch))
+        if isRestored {
+            bench = try self.bench(.store, [Self.one], .persistent, .ack)
+            bench.restore(kept)
+        }
+        #expect(try self.come(&bench, for: 7) == [1])
+        try bench.core.answer(self.client, name, .consume, at: bench.now, &bench.actions)
+        // Written down under the one who may read of it.
+        let readers: [UInt32] = bench.actions.compactMap {
+            if case .ended(_, let user, _, .acknowledged) = $0 { user } else { nil }
+        }
+        #expect(readers == [0])
+        guard !isRestored else { return }
+        let query = VerdictQuery(.epoch(name.epoch), for: .user(0))
+        #expect(bench.core.records.find(query).map(\.verdict.reason) == [.acknowledged])
+    }
+
     /// What an action does to what is on the disk: whose each event is there.
     private func keep(_ action: BrokerAction, on disk: inout [StoredEvent]) {
         switch action {
