@@ -60,8 +60,8 @@ MUTATIONS = [
     (
         "early-launch",
         "Sources/Arbitration/Wake/Launches.swift",
-        "entry.wishes.filter { !entry.isResting($0.request.user, at: now) }",
-        "entry.wishes",
+        "            for wish in entry.wishes where !entry.isResting(wish.request.user, at: now) {\n",
+        "            for wish in entry.wishes {\n",
     ),
     (
         "unspent-launch",
