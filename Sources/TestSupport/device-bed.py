@@ -25,6 +25,8 @@ COMMANDS is a fifo; each line is a command, and "done" or "failed: …" answers 
                                   is "asked" for one that tells its state and nothing else of itself, or "followed"
     axis NODE AXIS VALUE          moves an axis, of which the device says nothing: it is asked
     switch NODE BITS              sets all switches, given in hexadecimal, and tells readers of the node that something happened
+    maker NODE                    makes NODE what makes input devices, as /dev/uinput does: the one that is made there has one switch
+    told NODE VALUE               fails where that device has not said last that its switch has this value
     move DEVICE PEAK SECONDS      lies flat for so long, with a shake of 1.2 s along x first when PEAK (in mg) is not 0; through the
                                   attributes, or as scans of a buffer where "move" is given NODE for DEVICE
     turn NODE REST SECONDS PEAK   lies flat for REST, turns a quarter about x in SECONDS and is shaken for 1.2 s along x, as scans of a
@@ -80,6 +82,24 @@ class Input(UMockdev.IoctlBase):
         else:
             client.get_arg().resolve(0, size).update(0, data)
             client.complete(len(data), 0)
+        return True
+
+
+class Maker(UMockdev.IoctlBase):
+    """/dev/uinput as the kernel answers for it: what is made there is the device input99, which the bed has."""
+
+    def __init__(self):
+        super().__init__()
+        self.value = None
+
+    def do_handle_ioctl(self, client):
+        request = client.get_request()
+        size, number = request >> 16 & 0x3FFF, request & 0xFF
+        # The name of what was made, and which version of this the kernel has.
+        answer = {44: b"input99", 45: struct.pack("I", 5)}.get(number)
+        if answer is not None:
+            client.get_arg().resolve(0, size).update(0, answer.ljust(size, b"\0"))
+        client.complete(0, 0)
         return True
 
 
@@ -211,6 +231,25 @@ class Bed:
         reaches = {int(axis): [int(number) for number in reach.split(",")] for axis, reach in values}
         self.inputs[node] = Input(how == "followed", reaches)
         self.testbed.attach_ioctl(node, self.inputs[node])
+
+    def maker(self, node):
+        self.testbed.add_from_string(
+            "P: /devices/virtual/input/input99\nE: SUBSYSTEM=input\n\n"
+            "P: /devices/virtual/input/input99/event99\nN: input/event99=00\nE: DEVNAME=input/event99\nE: SUBSYSTEM=input\n")
+        self.pipe(node)
+        self.inputs[node] = Maker()
+        self.testbed.attach_ioctl(node, self.inputs[node])
+
+    def told(self, node, value):
+        try:
+            data = os.read(self.pipes[node], 65_536)
+        except BlockingIOError:
+            data = b""
+        for _, _, kind, _, state in struct.iter_unpack("qqHHi", data):
+            if kind == 5:
+                self.inputs[node].value = state
+        if self.inputs[node].value != int(value):
+            raise OSError(f"the switch is at {self.inputs[node].value}")
 
     def axis(self, node, axis, value):
         self.inputs[node].axes[int(axis)][0] = int(value)

@@ -99,7 +99,7 @@ struct Main {
             reader.onSensor = { proxy?.see($0) }
             reader.otherUsage = { (polkit.map { [$0.usage] } ?? []) + (proxy?.usage ?? []) }
             let hinge = try arguments.value(of: self.hingeOption) ?? MadeSensors.HingePair()
-            let tablet = arguments.has(self.tabletOption) ? self.tabletSwitch(log: daemon.log) : nil
+            let tablet = arguments.has(self.tabletOption) ? self.tabletSwitch(on: daemon.loop, log: daemon.log) : nil
             func service(of source: any SampleSource) -> SensorService {
                 let sensor = SensorService(source, on: daemon.bus, names, sender, rights, log: daemon.log)
                 reader.add(sensor)
@@ -139,9 +139,9 @@ struct Main {
     }
 
     /// The switch, or none where it cannot be made: a reader without it is better than no reader.
-    private static func tabletSwitch(log: Log) -> TabletSwitch? {
+    private static func tabletSwitch(on loop: EventLoop, log: Log) -> TabletSwitch? {
         do throws(TabletSwitch.StartProblem) {
-            return try TabletSwitch(log: log)
+            return try TabletSwitch(on: loop, log: log)
         } catch {
             log.error("there is no tablet switch: \(error.message)")
             return nil

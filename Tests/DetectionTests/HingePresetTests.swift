@@ -75,6 +75,16 @@ struct HingePresetTests {
             #expect(changed == isNew)
         }
         #expect(!watch.isIn)
+        // What is forgotten is no tablet, and is seen as one anew.
+        for start in [6_000, 7_000] as [Int64] {
+            watch.forget()
+            #expect(!watch.isIn)
+            for time in [start, start + 300] {
+                let changed = watch.take(angle: 250, confidence: 100, at: Timestamp(microseconds: time * 1_000))
+                #expect(changed == (time > start))
+            }
+            #expect(watch.isIn)
+        }
         #expect(throws: DetectorProblem.self) {
             _ = try HingeWatch(["preset": .text("tablet-mode"), "from": .text("20deg")])
         }

@@ -95,6 +95,30 @@ extension Senses {
             }
         }
 
+        /// A desktop gives a tablet no keyboard: a laptop is none for long after its hinge is not to be seen any more.
+        @Test func whatIsNotSeenIsNoTabletForLong() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let bed = try self.laptop(stage)
+            let base = DeviceBed.accelerometerPath(0)
+            // Folded round by 270 degrees.
+            try bed.perform("maker /dev/uinput", "set \(Self.display) in_accel_y_raw 1000")
+            let reader = try self.start(stage, bed, "--tablet-switch")
+            func untilTold(_ value: Int) throws {
+                try stage.until("the switch is at \(value)") {
+                    (try? bed.perform("told /dev/uinput \(value)")) != nil
+                }
+            }
+            try untilTold(1)
+            let spoiled = ContinuousClock.now
+            try bed.perform("spoil \(base) in_accel_y_raw")
+            try untilTold(0)
+            // Who stumbles for a moment is believed.
+            #expect(ContinuousClock.now - spoiled >= .seconds(3))
+            try bed.perform("heal \(base) in_accel_y_raw 0")
+            try untilTold(1)
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// A machine without /dev/uinput has a reader all the same, and is told what it lacks.
         @Test func aSwitchThatCannotBeMadeIsTold() throws {
             let stage = try Stage(source: nil, broker: false)

@@ -33,4 +33,9 @@ package struct HingeWatch: Sendable {
 
     /// What comes next does not follow on from what came before.
     package mutating func gap() { self.state[1] = .nan }
+
+    /// Begins anew, as if nothing had been seen.
+    package mutating func forget() {
+        for index in self.state.indices { self.state[index] = .nan }
+    }
 }
