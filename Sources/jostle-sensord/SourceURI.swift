@@ -45,6 +45,8 @@ enum SourceURI {
                 throw Problem(message: "evdev: needs a node, such as evdev:/dev/input/event3")
             }
             return .devices(.evdev(rest))
+        case "auto":
+            throw Problem(message: "auto takes nothing behind it, got '\(printable(text))'")
         case let scheme:
             let near = Suggestion.nearest(to: String(scheme), among: self.schemes)
             throw Problem(
@@ -75,6 +77,8 @@ enum SourceURI {
     private static func trace(_ text: String, on loop: EventLoop) throws(Problem) -> [any SampleSource] {
         let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let path = String(parts[0])
+        // Nobody hears a signal who waits there, and what was read once is gone.
+        guard path != "-" else { throw Problem(message: "trace:-: standard input cannot be played; expected a file") }
         var speed = 1.0
         var loops = false
         for option in parts.count > 1 ? parts[1].split(separator: "&") : [] {

@@ -46,6 +46,8 @@ extension EndToEnd {
             ("jostle-sensord", ["--source", "synth:rest 1s; seed=2"], "synth:10: 'seed' must stand before"),
             ("jostle-sensord", ["--source", "trace:/nonexistent.csv"], "trace:/nonexistent.csv: "),
             ("jostle-sensord", ["--source", "trace:/dev/null"], "trace:/dev/null: "),
+            ("jostle-sensord", ["--source", "trace:-"], "trace:-: standard input cannot be played; expected a file"),
+            ("jostle-sensord", ["--source", "auto:"], "auto takes nothing behind it, got 'auto:'"),
             ("jostle-sensord", ["--source", "trace:/dev/null?speed=0"], "'speed=' 0.01 to 1000"),
             ("jostle-sensord", ["--source", "trace:/dev/null?speed=nan"], "'speed=' 0.01 to 1000"),
             (
