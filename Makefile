@@ -518,8 +518,9 @@ install-fleet:
 	done
 
 # Besides install, before or after it. Whichever of its two names is called first, the bus starts the same program, by its unit where there is
-# systemd.
+# systemd; and udev does where there is a sensor, because desktops call nobody who is not there.
 install-sensor-proxy:
+	$(INSTALL) udev/61-jostle-sensor-proxy.rules $(DESTDIR)$(UDEV)/rules.d/61-jostle-sensor-proxy.rules
 	$(INSTALL) /dev/null $(DESTDIR)$(SENSOR_PROXY_UNIT)
 	sed -e 's|@libexecdir@|$(LIBEXEC)|' systemd/system/jostle-sensord.service.d/sensor-proxy.conf.in \
 	    > $(DESTDIR)$(SENSOR_PROXY_UNIT)

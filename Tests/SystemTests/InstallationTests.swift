@@ -115,6 +115,20 @@ extension Surroundings {
             #expect(before.stdout == after.stdout && before.status == 0, "\(before.stderr)")
         }
 
+        /// Desktops wait for the other name, and start nobody who has it: udev starts the reader where there is a sensor, with that name.
+        @Test func aSensorStartsTheReaderForDesktops() throws {
+            let result = try self.install(
+                ["install", "install-sensor-proxy"],
+                then: """
+                    for unit in $(sed -n 's/.*SYSTEMD_WANTS}+="\\([^"]*\\)".*/\\1/p' lib/udev/rules.d/*.rules); do
+                        grep -q -- ' --sensor-proxy' lib/systemd/system/$unit.d/*.conf
+                        grep -h '^ExecStart=/' lib/systemd/system/$unit
+                    done
+                    """)
+            let isStarted = result.stdout == "ExecStart=/opt/jostle/libexec/jostle-sensord --bus system\n"
+            #expect(isStarted && result.status == 0, "\(result)")
+        }
+
         /// What a folder of one's own is not looked into for is said, unless it is for a packager.
         @Test func aPrefixThatNobodyLooksIntoIsTold() throws {
             let result = try self.install(
