@@ -69,6 +69,7 @@ package final class AppLoading {
         var result = AppSource.Reading()
         swap(&result, &self.result)
         result.findings = (self.listing.findings + self.found.all).inReadingOrder()
+        result.unlisted = self.listing.unlisted
         if self.attempts > 1 { result.files.sort { $0.id < $1.id } }
         return result
     }

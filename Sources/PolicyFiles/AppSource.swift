@@ -89,6 +89,8 @@ package struct AppSource: Sendable {
         package var broken: [AppID] = []
         /// The apps whose files do not hold still: nothing is known of what they say.
         package var restless: [AppID] = []
+        /// Directories of which it is not known what all stands in them.
+        package var unlisted: [String] = []
     }
 
     /// Reads all files, one after the other: there may be very many.

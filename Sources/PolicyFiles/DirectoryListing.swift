@@ -31,6 +31,8 @@ import Motion
     /// Names in order, each in one of these: sorting all of them at once would take long.
     private var runs: [ArraySlice<String>] = []
     private(set) var findings: [Finding] = []
+    /// Those of which it is not known what all stands in them.
+    private(set) var unlisted: [String] = []
     /// What the directories were when they were listed.
     private(set) var stamps: [(path: String, stamp: FileStamp?)] = []
 
@@ -56,12 +58,20 @@ import Motion
         }
         if unsafe self.stream == nil {
             self.stamps.append((directory.path, FileStamp(path: directory.path)))
-            let (descriptor, code) = ConfinedFile.open(
+            let (descriptor, refusal) = ConfinedFile.open(
                 directory.path, within: directory.root, O_RDONLY | O_DIRECTORY)
-            // SAFETY: from now on the descriptor is the stream's.
-            if descriptor >= 0 { unsafe self.stream = fdopendir(descriptor) }
+            var code = refusal
+            if descriptor >= 0 {
+                // SAFETY: from now on the descriptor is the stream's, if there is one.
+                unsafe self.stream = fdopendir(descriptor)
+                if unsafe self.stream == nil {
+                    code = errno
+                    close(descriptor)
+                }
+            }
             if unsafe self.stream == nil {
                 let isMissing = code == ENOENT || (code == ENOTDIR && directory.contents != .files)
+                if !isMissing { self.unlisted.append(directory.path) }
                 if !isMissing || (self.mustExist && directory.contents != .outsideFiles) {
                     self.findings.append(Finding(unreadable: directory.path, "the directory cannot be read", code))
                 }
@@ -80,6 +90,7 @@ import Motion
                 if code != 0 {
                     self.findings.append(
                         Finding(unreadable: directory.path, "the directory cannot be read to its end", code))
+                    self.unlisted.append(directory.path)
                 }
                 for name in self.ofFlatpak where directory.counts(name) { self.note(name) }
                 self.leave()

@@ -19,6 +19,8 @@ final class AppFileLink {
     private var rounds = 0
     /// The apps of which it was not known, when all files were read last, what their files say.
     private var unclear: Set<AppID> = []
+    /// The directories of which it was not known then what all stands in them.
+    private var unlisted: Set<String> = []
     private var refusals = AppFileRefusals()
     /// Reads the files of apps that come.
     private let errands: Errands
@@ -52,26 +54,30 @@ final class AppFileLink {
     ///
     /// - Returns: what does so, one app at a time; false when all is done.
     func take(_ reading: AppSource.Reading) -> () -> Bool {
+        let isFirst = !self.hasFiles
         self.hasFiles = true
         self.service.log.report(reading.findings)
         self.unclear = Set(reading.broken + reading.restless)
+        self.unlisted = Set(reading.unlisted)
         self.refusals.begin()
         // The last first: taken from the end, each is gone when it is done with.
         var files = Array(reading.files.reversed())
         var broken = reading.broken[...]
-        var restless = reading.restless[...]
+        var restless = (reading.restless + self.unlistedApps(atFirst: isFirst))[...]
         var next: UInt32 = 0
         return { [unowned self] in
             if let file = files.popLast() {
                 guard self.round.see(file.id) else { return true }
-                // What has not changed is as it was.
                 let known = self.service.links.clients[file.id]
+                // The one that counts may be there still, and another one takes no place of its.
+                guard known?.file?.path == file.path || !self.isUnlisted(known?.file) else { return true }
+                // What has not changed is as it was.
                 if known?.file != file || known?.appState?.isInstalled != true { self.install(file) }
             } else if let app = broken.popFirst() {
                 guard let durable = self.service.links.durable[app], self.round.see(app) else { return true }
                 if self.service.links.clients[app]?.file != AppFile(durable) { self.install(AppFile(durable)) }
             } else if let app = restless.popFirst() {
-                // Of those whose files do not hold still nothing changes.
+                // Of those whose files do not hold still, or may be where nobody could look, nothing changes.
                 guard self.round.see(app) else { return true }
                 if self.service.links.clients[app]?.file == nil, let durable = self.service.links.durable[app] {
                     self.install(AppFile(durable))
@@ -79,10 +85,10 @@ final class AppFileLink {
             } else if next < self.service.links.clients.handles {
                 let last = min(next + Self.lookedAtOnce, self.service.links.clients.handles)
                 for handle in next..<last {
-                    guard let app = self.service.links.clients[AppHandle(handle)]?.app, self.round.isGone(app) else {
-                        continue
-                    }
-                    self.uninstall(app)
+                    guard let known = self.service.links.clients[AppHandle(handle)], self.round.isGone(known.app),
+                        !self.isUnlisted(known.file)
+                    else { continue }
+                    self.uninstall(known.app)
                 }
                 next = last
             } else {
@@ -92,6 +98,27 @@ final class AppFileLink {
                 return false
             }
             return true
+        }
+    }
+
+    /// Whether a file stands where nobody could look when all files were read last.
+    private func isUnlisted(_ file: AppFile?) -> Bool {
+        guard !self.unlisted.isEmpty, var directory = file?.path[...] else { return false }
+        while let slash = directory.utf8.lastIndex(of: UInt8(ascii: "/")) {
+            directory = directory[..<slash]
+            if self.unlisted.contains(String(directory)) { return true }
+        }
+        return false
+    }
+
+    /// The apps that registered for good and whose files may stand where nobody could look.
+    ///
+    /// - Parameter isFirst: Nothing is known yet of where they stood.
+    private func unlistedApps(atFirst isFirst: Bool) -> [AppID] {
+        guard !self.unlisted.isEmpty else { return [] }
+        return self.service.links.durable.ids.filter { app in
+            guard let file = self.service.links.clients[app]?.file else { return isFirst }
+            return file.path.isEmpty || self.isUnlisted(file)
         }
     }
 
@@ -113,7 +140,7 @@ final class AppFileLink {
             guard self.service.links.durable[app.id] == app else { return true }
             if let file = self.service.links.clients[app.id]?.file {
                 self.install(file)
-            } else if self.unclear.contains(app.id) {
+            } else if self.unclear.contains(app.id) || !self.unlisted.isEmpty {
                 // As it was when it registered.
                 self.install(AppFile(app))
             }

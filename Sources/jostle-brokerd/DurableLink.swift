@@ -28,6 +28,9 @@ final class DurableLink {
     /// What an app registered for good.
     subscript(app: AppID) -> DurableApp? { self.apps[app] }
 
+    /// Who registered anything for good.
+    var ids: [AppID] { Array(self.apps.all.keys) }
+
     // MARK: Whose it is
 
     /// Why a client that has an app's name is not taken for the app; `nil`: it is.

@@ -196,6 +196,19 @@ import Testing
         #expect(PolicySource([]) { _ in nil }.read().reading.inForce != nil)
     }
 
+    /// Of a directory that cannot be listed it is not known what stands in it; one that is not there is empty.
+    @Test func aDirectoryThatCannotBeListedIsNoEmptyOne() throws {
+        try self.withDirectory { directory in
+            let file = "\(directory)/org.example.App.conf"
+            try self.write("[App]\nUsage=one\n", file)
+            let reading = AppSource([directory, "\(directory)/nothing", file]).readAll()
+            #expect(reading.files.map(\.id.name) == ["org.example.App"])
+            #expect(reading.unlisted == [file])
+            let messages = reading.findings.map(\.message)
+            #expect(messages.contains("the directory cannot be read: Not a directory"), "\(messages)")
+        }
+    }
+
     @Test func whatIsTooLargeIsRefusedWithTheLimit() throws {
         try self.withDirectory { directory in
             let file = "\(directory)/10-a.conf"

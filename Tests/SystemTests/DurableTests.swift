@@ -223,6 +223,55 @@ extension EndToEnd {
             _ = app
         }
 
+        /// A disk that fails for a moment while the directory is listed takes nothing away that stands in it: not from an app
+        /// that is there, not from one that is not, and not at the start. What is not there when it can be listed is gone.
+        @Test func whatStandsWhereNobodyCanLookStays() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let other = "org.example.Other"
+            let folders = (
+                policy: try stage.directory("policy", ["10-test": Self.policy]),
+                apps: try stage.directory("apps", [Self.app: Self.file, other: Self.file])
+            )
+            let control = "\(stage.home)/fault"
+            // In place, because it is mapped.
+            func set(_ fault: String) throws {
+                let file = try #require(open(control, O_WRONLY | O_CREAT, 0o600) as Int32?)
+                #expect(Glibc.write(file, fault, 1) == 1)
+                close(file)
+            }
+            func start() throws {
+                try stage.startBroker(
+                    "--policy", folders.policy, "--apps", folders.apps,
+                    environment: ["LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": control])
+            }
+            let reload = "p call \(Self.root) Reload a{sv} [{}]"
+            try set("0")
+            try start()
+            _ = try stage.script(Self.register() + [Self.add])
+            try stage.until("it is dead") { try self.property("State", stage) == "s \"dead\"" }
+            let app = try stage.startScript(Self.register("other", other, durable: false))
+            try app.waitUntilSaid("staying")
+            try set("5")
+            let said = try #require(try stage.script(reload).first)
+            #expect(said.contains("the directory cannot be read to its end"), "\(said)")
+            #expect(try self.property("Detectors", stage).contains("\"skip\""))
+            for object in [Self.object, Stage.Object.app(other)] {
+                #expect(try stage.property("Grants", at: object) == "as 1 \"audio\"")
+            }
+            _ = try app.terminate()
+            // At the start only what was registered is known.
+            try stage.kill(stage.broker)
+            try start()
+            try stage.untilDurable(Self.app)
+            #expect(try self.property("Detectors", stage).contains("\"skip\""))
+            try set("0")
+            #expect(try stage.script(reload) == ["p ok []"])
+            #expect(try self.property("AppFile", stage) == "s \"\(folders.apps)/\(Self.app).conf\"")
+            try #require(unlink("\(folders.apps)/\(Self.app).conf") == 0)
+            #expect(try stage.script(reload) == ["p ok []"])
+            #expect(try stage.jostle("app", Self.app).status != 0)
+        }
+
         @Test func withoutADiskNothingIsDurable() throws {
             let stage = try Stage(source: nil, broker: false)
             try stage.startBroker(policy: Self.policy, apps: [Self.app: Self.file], "--no-journal")
