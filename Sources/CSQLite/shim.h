@@ -63,12 +63,21 @@ static inline ssize_t CSQLite_pread(int fd, void *bytes, size_t count, off_t fro
 // What SQLite says then.
 static const int CSQLite_unread = SQLITE_IOERR_READ;
 
-// Has SQLite read by this, from the next file on that is opened. It may have been built for either name.
-static inline int CSQLite_read_apart(void) {
+// As pwrite. Of a quota that is used up SQLite says that the disk fails, and only of a disk that is full that room is missing.
+static inline ssize_t CSQLite_pwrite(int fd, const void *bytes, size_t count, off_t to) {
+    ssize_t result = pwrite(fd, bytes, count, to);
+    if (result < 0 && errno == EDQUOT) errno = ENOSPC;
+    return result;
+}
+
+// Has SQLite read and write by these, from the next file on that is opened. It may have been built for either name.
+static inline int CSQLite_tell_apart(void) {
     sqlite3_vfs *vfs = sqlite3_vfs_find((const char *)0);
     if (vfs == 0 || vfs->iVersion < 3 || vfs->xSetSystemCall == 0 || sizeof(off_t) != 8) return SQLITE_NOTFOUND;
     int result = vfs->xSetSystemCall(vfs, "pread", (sqlite3_syscall_ptr)CSQLite_pread);
-    return result != SQLITE_OK ? result : vfs->xSetSystemCall(vfs, "pread64", (sqlite3_syscall_ptr)CSQLite_pread);
+    if (result == SQLITE_OK) result = vfs->xSetSystemCall(vfs, "pread64", (sqlite3_syscall_ptr)CSQLite_pread);
+    if (result == SQLITE_OK) result = vfs->xSetSystemCall(vfs, "pwrite", (sqlite3_syscall_ptr)CSQLite_pwrite);
+    return result != SQLITE_OK ? result : vfs->xSetSystemCall(vfs, "pwrite64", (sqlite3_syscall_ptr)CSQLite_pwrite);
 }
 
 // Has SQLite map and unmap files by other functions, from the next file on that is opened. They are as mmap and munmap.

@@ -11,8 +11,8 @@ enum MappingGuard {
     private static let isOn: Bool = {
         // SAFETY: both functions do what mmap and munmap do, from any thread and for as long as the program lives.
         guard unsafe CSQLite_map_with(CLinux_guarded_mmap, CLinux_guarded_munmap) == SQLITE_OK else { return false }
-        // Where that cannot be, what cannot be read counts as damaged, and that is all.
-        _ = CSQLite_read_apart()
+        // Where that cannot be, what cannot be read counts as damaged, and a quota at its end as a disk that fails.
+        _ = CSQLite_tell_apart()
         return CLinux_guard_mappings() == 0
     }()
 

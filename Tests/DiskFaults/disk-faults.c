@@ -44,6 +44,7 @@ static int strike(int at_sync) {
     switch (*fault) {
     case DISK_FAULT_WRITE: return at_sync ? 0 : EIO;
     case DISK_FAULT_FULL: return at_sync ? 0 : ENOSPC;
+    case DISK_FAULT_QUOTA: return at_sync ? 0 : EDQUOT;
     case DISK_FAULT_SYNC: return at_sync ? EIO : 0;
     default: return 0;
     }

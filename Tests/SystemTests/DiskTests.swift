@@ -21,6 +21,7 @@ extension EndToEnd {
             case read = "8"
             case slow = "9"
             case hang = "a"
+            case quota = "b"
         }
 
         /// A stage whose broker has a disk that fails on command.
@@ -224,6 +225,22 @@ extension EndToEnd {
             try disk.set(.none)
             try stage.until("recovery") { try self.durability(stage) == "s \"ok\"" }
             #expect(try stage.sql("state.db", "SELECT DISTINCT detector FROM detector_option") == "skip\n")
+        }
+
+        /// Whoever has used up a quota is told that there is no room, and not that the disk fails.
+        @Test func aQuotaThatIsUsedUpIsAFullDisk() throws {
+            let disk = try FailingDisk()
+            let stage = disk.stage
+            let app = try stage.watch(Self.busy, "--app", Self.app)
+            try stage.until("rows") { try self.written(stage) > 0 }
+            try disk.set(.quota)
+            let broker = try #require(stage.broker)
+            let said = try broker.waitForLine(on: .errors) { $0.contains("nothing can be kept on the disk") }
+            #expect(said.contains("database or disk is full"), "\(said)")
+            try self.eventsGoOn(app)
+            try disk.set(.none)
+            try self.recovers(stage)
+            _ = try app.terminate()
         }
 
         @Test(arguments: [Fault.write, .full, .sync])

@@ -26,5 +26,8 @@
 /* Whatever is named *.conf, or stands below such a directory, is not opened as long as this stands there, as where the file system is a server that is gone. */
 #define DISK_FAULT_HANG 'a'
 
+/* The quota of whoever writes is used up: EDQUOT. */
+#define DISK_FAULT_QUOTA 'b'
+
 /* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
 #define DISK_KEPT_VARIABLE "DISK_KEPT"
