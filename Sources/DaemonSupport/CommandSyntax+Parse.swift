@@ -26,6 +26,12 @@ extension CommandSyntax {
     package func parseOrExit(
         _ words: [String] = Array(CommandLine.arguments.dropFirst()), naming: CompletionNaming = { _, _, _ in [] }
     ) -> Arguments {
+        // Swift reads the command line from there. Where it cannot there is none, not even the program's name.
+        guard !CommandLine.arguments.isEmpty else {
+            Log(program: self.name, style: .plain).error(
+                "the command line cannot be read from /proc/self/cmdline; see whether /proc is mounted and may be read")
+            ExitCode.no.exit()
+        }
         if words.first == Self.completing { self.show(self.completion(of: Array(words.dropFirst()), naming: naming)) }
         do throws(UsageProblem) {
             switch try self.parse(words) {

@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -32,6 +33,21 @@ extension EndToEnd {
             #expect(result.stdout.isEmpty)
             #expect(result.stderr.hasPrefix("<3>no bus: "))
             #expect(result.stderr.split(separator: "\n").count == 1, "\(result.stderr)")
+        }
+
+        /// Swift knows what we are called with by `/proc` alone: nothing is done as if we were called with nothing.
+        @Test(
+            .enabled(if: getuid() == 0, "only root may mount"),
+            arguments: [("jostle", "--version"), ("jostle-sensord", "--version"), ("jostle-brokerd", "--no-journal")])
+        func withoutACommandLineNothingIsDone(_ program: String, _ argument: String) throws {
+            let hiding = ["sh", "-ec", "mount -t tmpfs none /proc; exec \"$@\"", "sh"]
+            let result = try Tool.run(
+                ["unshare", "--mount", "--propagation", "private"] + hiding
+                    + [Programs.path(of: program), argument],
+                environment: ["DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": ""])
+            #expect(result.status == 1)
+            #expect(result.stdout.isEmpty)
+            #expect(result.stderr.contains("the command line cannot be read"), "\(result.stderr)")
         }
 
         static let badArguments: [(program: String, arguments: [String], hint: String)] = [
