@@ -167,6 +167,12 @@ static void interrupted(int number) {
     (void)number;
 }
 
+void CLinux_interrupt_at_continuing(void) {
+    struct sigaction action = {.sa_handler = interrupted};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGCONT, &action, NULL);
+}
+
 /* Once and for good: taken back in one thread, the signal would miss its handler in another. */
 static void prepare_interrupts(void) {
     struct sigaction before, action = {.sa_handler = interrupted};

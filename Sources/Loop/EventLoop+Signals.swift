@@ -60,6 +60,10 @@ package func raiseUnblocked(_ signal: Int32) throws(SystemError) {
     try systemCall("pthread_sigmask") { CLinux_raise_unblocked(signal) }
 }
 
+/// Has a call in which the program is stopped fail with EINTR when it is to go on: the kernel would make it again, and whoever stopped
+/// it there would do so again, whatever else was said to it meanwhile. The corresponding C function is `sigaction`.
+package func interruptAtContinuing() { CLinux_interrupt_at_continuing() }
+
 /// Whether whoever started the program has it ignore a signal. The corresponding C function is `sigaction`.
 package func isIgnored(_ signal: Int32) -> Bool { CLinux_is_ignored(signal) != 0 }
 

@@ -108,6 +108,26 @@ extension Surroundings {
             #expect(result.status == 0, "\(result)")
         }
 
+        /// A script that gives it so much time has it in the background, where it is stopped before it draws anything.
+        @Test(arguments: ["top", "scope"])
+        func whoIsStoppedInTheBackgroundCanBeEnded(_ command: String) throws {
+            let stage = try Stage()
+            let code = """
+                import os, pty, sys
+                pid, terminal = pty.fork()
+                if pid == 0: os.execv("/bin/sh", ["sh", "-c", 'timeout -k 9 1 "$@"; exit $?', "sh"] + sys.argv[1:])
+                try:
+                    while os.read(terminal, 65536): pass
+                except OSError: pass
+                sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+                """
+            let result = try stage.run(
+                ["env", "TERM=xterm", "timeout", "20", "/usr/bin/python3", "-c", code, Programs.path(of: "jostle")]
+                    + [command])
+            // 137, had it to be killed.
+            #expect(result.status == 124, "\(result)")
+        }
+
         /// What ends a program that does not look at Ctrl-C, too, leaves the terminal as it was.
         @Test(arguments: ["top", "scope"])
         func whoIsEndedByTheTerminalGivesItBack(_ command: String) throws {

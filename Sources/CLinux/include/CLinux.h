@@ -63,6 +63,8 @@ int CLinux_block_signals(uint64_t signals);
 int CLinux_is_pending(uint64_t signals);
 /* Sends the calling thread a signal that it blocks, and returns when that has done what it does. It stays blocked. */
 int CLinux_raise_unblocked(int signal);
+/* Has a call in which the program was stopped fail with EINTR when it is to go on, instead of being made again. */
+void CLinux_interrupt_at_continuing(void);
 /* Whether a signal is ignored. */
 int CLinux_is_ignored(int number);
 /* Has calls of the calling thread that wait in the kernel fail with EINTR from so many milliseconds on, until CLinux_interrupt_no_more.

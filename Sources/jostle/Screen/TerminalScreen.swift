@@ -110,14 +110,28 @@ final class TerminalScreen {
         if single {
             var settings = termios()
             guard unsafe tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
-            self.earlier = settings
+            let earlier = settings
             settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
-            _ = unsafe tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
-        } else if var settings = self.earlier {
+            if Self.set(settings, TCSADRAIN) { self.earlier = earlier }
+        } else if let settings = self.earlier {
             // A line that is dead never gets rid of what was written to it.
-            _ = unsafe tcsetattr(STDIN_FILENO, isTerminated() ? TCSANOW : TCSADRAIN, &settings)
+            _ = Self.set(settings, isTerminated() ? TCSANOW : TCSADRAIN)
             self.earlier = nil
         }
+    }
+
+    /// Has the terminal handle keys so; false when it does not.
+    ///
+    /// Whoever asks for that in the background is stopped, and again each time it is to go on: one that was told to end meanwhile does
+    /// without.
+    private static func set(_ settings: termios, _ action: Int32) -> Bool {
+        var settings = settings
+        interruptAtContinuing()
+        // SAFETY: the kernel reads a structure of ours.
+        while unsafe tcsetattr(STDIN_FILENO, action, &settings) != 0 {
+            guard errno == EINTR, !isTerminated() else { return false }
+        }
+        return true
     }
 
     private func read() {
