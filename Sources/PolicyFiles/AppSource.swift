@@ -33,7 +33,8 @@ package struct AppSource: Sendable {
     /// The file of one app; `nil` when it has none, or one with an error in it.
     package func read(_ app: AppID) -> (file: AppFile?, findings: [Finding]) {
         guard AppID.isValid(app.name) else { return (nil, []) }
-        var crowds: [Finding] = []
+        // What is wrong with directories of which no file counts.
+        var obstacles: [Finding] = []
         for file in self.directories.reversed().flatMap({ $0.files(of: app) }) {
             let path = file.path
             var attempts = 1
@@ -46,7 +47,7 @@ package struct AppSource: Sendable {
                     // None of its files counts, and so what another directory has of that name does.
                     let crowd = file.directory.crowd
                     guard crowd.isEmpty else {
-                        crowds += crowd
+                        obstacles += crowd
                         break
                     }
                     let (app, found) = AppFileReader.read(
@@ -54,7 +55,10 @@ package struct AppSource: Sendable {
                         ofFlatpak: file.directory.isFlatpaks)
                     return (app, file.directory.told(found))
                 case .failed(_, missing: true): break
-                case .failed(let finding, missing: false): return (nil, [finding])
+                case .failed(let finding, missing: false):
+                    // As where all are read.
+                    guard let obstacle = file.directory.obstacle else { return (nil, [finding]) }
+                    obstacles.append(obstacle)
                 case .masked, nil: return (nil, [])
                 case .moved where attempts == AppLoading.mostAttempts:
                     return (nil, [Finding(restless: path, times: attempts)])
@@ -65,7 +69,7 @@ package struct AppSource: Sendable {
                 break
             }
         }
-        return (nil, crowds)
+        return (nil, obstacles)
     }
 
     /// The apps that have a file, whatever it says.

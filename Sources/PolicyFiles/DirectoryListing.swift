@@ -31,7 +31,7 @@ import Motion
     /// Names in order, each in one of these: sorting all of them at once would take long.
     private var runs: [ArraySlice<String>] = []
     private(set) var findings: [Finding] = []
-    /// Those of which it is not known what all stands in them.
+    /// Those of which it is not known what all stands in them, without those of Flatpaks: their authors could have any be so for good.
     private(set) var unlisted: [String] = []
     /// What the directories were when they were listed.
     private(set) var stamps: [(path: String, stamp: FileStamp?)] = []
@@ -71,7 +71,7 @@ import Motion
             }
             if unsafe self.stream == nil {
                 let isMissing = code == ENOENT || (code == ENOTDIR && directory.contents != .files)
-                if !isMissing { self.unlisted.append(directory.path) }
+                if !isMissing, !directory.isFlatpaks { self.unlisted.append(directory.path) }
                 if !isMissing || (self.mustExist && directory.contents != .outsideFiles) {
                     self.findings.append(Finding(unreadable: directory.path, "the directory cannot be read", code))
                 }
@@ -90,7 +90,7 @@ import Motion
                 if code != 0 {
                     self.findings.append(
                         Finding(unreadable: directory.path, "the directory cannot be read to its end", code))
-                    self.unlisted.append(directory.path)
+                    if !directory.isFlatpaks { self.unlisted.append(directory.path) }
                 }
                 for name in self.ofFlatpak where directory.counts(name) { self.note(name) }
                 self.leave()

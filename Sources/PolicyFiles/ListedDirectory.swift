@@ -1,4 +1,5 @@
 import Arbitration
+import Glibc
 import Motion
 
 /// A directory whose files are listed, and which of them count.
@@ -77,6 +78,16 @@ struct ListedDirectory: Equatable, Sendable {
         let listing = DirectoryListing([self], atMost: (PolicyLimits.appFiles, "app-files"), mustExist: false)
         while listing.step() {}
         return listing.findings
+    }
+
+    /// Why it cannot be listed; `nil`: it can.
+    var obstacle: Finding? {
+        let (descriptor, code) = ConfinedFile.open(self.path, within: self.root, O_RDONLY | O_DIRECTORY)
+        guard descriptor < 0 else {
+            close(descriptor)
+            return nil
+        }
+        return Finding(unreadable: self.path, "the directory cannot be read", code)
     }
 
     /// Where one user's apps are, a later directory before an earlier one: what Flatpak installed for all and for the user, what

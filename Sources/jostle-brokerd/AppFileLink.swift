@@ -264,9 +264,11 @@ final class AppFileLink {
     /// Has an app exist as its own file says, which was read alone; returns what counts of it.
     @discardableResult private func apply(_ told: Told, to app: AppID) -> AppFile? {
         self.service.log.report(told.findings)
-        let file = told.file ?? (told.findings.isEmpty ? nil : self.durableFile(of: app))
-        // Of a file with an error in it, or that does not hold still, a reading under way may know more.
-        if file != nil || told.findings.isEmpty { self.round.readAlone(app) }
+        let known = self.service.links.clients[app]?.file
+        let stays = told.file == nil && !told.findings.isEmpty && self.isUnlisted(known)
+        let file = told.file ?? (stays ? known : told.findings.isEmpty ? nil : self.durableFile(of: app))
+        // Of a file with an error in it, that does not hold still or cannot be seen, a reading under way may know more.
+        if !stays, file != nil || told.findings.isEmpty { self.round.readAlone(app) }
         if let file { self.install(file) } else { self.uninstall(app) }
         return file
     }

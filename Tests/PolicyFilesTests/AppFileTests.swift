@@ -420,6 +420,24 @@ import Testing
         }
     }
 
+    /// Of a directory that cannot be read no file counts, and it hides none: not where all are read, and not where one is.
+    @Test func aDirectoryThatCannotBeReadHidesNothing() throws {
+        try self.withTree(["usr/\(Self.name)"]) { root in
+            let circle = "\(root)/etc"
+            try #require(symlink("etc", circle) == 0)
+            defer { unlink(circle) }
+            let source = AppSource([], system: ["\(root)/usr", circle])
+            let all = source.readAll()
+            #expect(all.files.map(\.path) == ["\(root)/usr/\(Self.name)"])
+            #expect(all.findings.map(\.check) == [.unreadable])
+            #expect(all.unlisted == [circle])
+            let (one, findings) = source.read(AppID("org.example.App"))
+            #expect(one?.path == "\(root)/usr/\(Self.name)" && findings.isEmpty, "\(findings)")
+            let (none, found) = source.read(AppID("org.example.Other"))
+            #expect(none == nil && found.map(\.place.file) == [circle], "\(found)")
+        }
+    }
+
     /// What others wrote is not repeated in the log: it may be anything. What the user wrote is.
     @Test(arguments: [("home/jostle/apps.d", true), ("one/jostle/apps.d", false), ("flatpak", false), ("etc", true)])
     func onlyWhatIsOnesOwnIsRepeated(_ place: String, _ isRepeated: Bool) throws {
