@@ -17,6 +17,9 @@ package struct SystemError: Swift.Error, Equatable, Sendable, CustomStringConver
         SystemError(code: errno, function: function)
     }
 
+    /// Something of the system is used up, of which there may be some the next moment.
+    package var isShortage: Bool { [EMFILE, ENFILE, ENOMEM].contains(self.code) }
+
     /// `open: No such file or directory (2)`.
     package var description: String { "\(self.function): \(Self.message(for: self.code)) (\(self.code))" }
 

@@ -69,6 +69,8 @@ struct BridgePlaces {
             bytes = try InputFile.contents(of: self.config, atMost: 1 << 20)
         } catch {
             log.error("\(self.config): \(SystemError.message(for: error.code))")
+            // Of a file that is wrong nobody starts us again, and this one may not be.
+            if error.isShortage { ExitCode.no.exit() }
             return nil
         }
         let (configuration, findings) = BridgeFileReader.read(PolicyFile(name: self.config, bytes: bytes))

@@ -88,7 +88,7 @@ final class BridgeService {
     init(_ configuration: BridgeConfiguration, _ places: BridgePlaces, _ daemon: Daemon) throws {
         let topics = FleetTopics(device: configuration.device ?? places.device)
         let file = try StateFile(in: places.state, log: daemon.log)
-        let (origin, state) = Self.origin(of: file.read())
+        let (origin, state) = try Self.origin(of: file.read())
         self.configuration = configuration
         self.topics = topics
         self.loop = daemon.loop

@@ -19,6 +19,11 @@ struct StateFile {
         case stale(BridgeState)
     }
 
+    /// It cannot be read now, and may be as it was.
+    struct Unread: Swift.Error, CustomStringConvertible {
+        let description: String
+    }
+
     private let directory: String
     /// Nobody else writes there.
     private let lock: StateLock
@@ -45,21 +50,23 @@ struct StateFile {
     }
 
     /// Reads what was kept.
-    func read() -> Kept {
-        let kept = self.read(self.path)
+    func read() throws(Unread) -> Kept {
+        let kept = try self.read(self.path)
         guard case .nothing = kept else { return kept }
-        let older = self.read(self.stalePath)
+        let older = try self.read(self.stalePath)
         guard case .state(let state) = older else { return older }
         self.log.warning("\(self.path) could not be written; all that is sent again says that it may have come")
         return .stale(state)
     }
 
-    private func read(_ path: String) -> Kept {
+    private func read(_ path: String) throws(Unread) -> Kept {
         let bytes: [UInt8]
         do throws(SystemError) {
             bytes = try InputFile.contents(of: path, atMost: 1 << 20)
         } catch {
             guard error.code != ENOENT else { return .nothing }
+            // Who went on without it would write another one in its place.
+            guard !error.isShortage else { throw Unread(description: "\(path): \(error)") }
             self.log.warning("\(path): \(error); how far it came is not known")
             return .unusable
         }

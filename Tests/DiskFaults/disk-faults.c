@@ -60,6 +60,11 @@ int open(const char *path, int flags, ...) {
     }
     if (strstr(path, ".conf") != NULL)
         while (*fault == DISK_FAULT_HANG) poll(NULL, 0, 5);
+    if ((*fault == DISK_FAULT_NO_CONF && strstr(path, ".conf") != NULL)
+        || (*fault == DISK_FAULT_NO_CURSOR && strstr(path, ".cursor") != NULL)) {
+        errno = EMFILE;
+        return -1;
+    }
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 

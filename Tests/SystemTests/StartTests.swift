@@ -50,6 +50,30 @@ extension EndToEnd {
             #expect(result.stderr.contains("the command line cannot be read"), "\(result.stderr)")
         }
 
+        /// What cannot be read because something is used up may be right: the bridge ends so that it is started again, and what it had
+        /// written down stays.
+        @Test(arguments: [("c", "bridge.conf"), ("d", "bridge.cursor")])
+        func aBridgeWithoutADescriptorIsToBeStartedAgain(_ fault: String, _ file: String) throws {
+            let stage = try Stage(source: nil, broker: false)
+            let (config, cursor) = ("\(stage.home)/bridge.conf", "\(stage.home)/bridge.cursor")
+            let files = [
+                config: "[Server]\nHost=127.0.0.1\nTLS=no\n", cursor: "kept\n", "\(stage.home)/fault": fault,
+            ]
+            for (path, text) in files {
+                let file = try #require(fopen(path, "w"))
+                fputs(text, file)
+                try #require(fclose(file) == 0)
+            }
+            let result = try Tool.run(
+                [Programs.path(of: "jostle-bridge"), "--config", config, "--state-dir", stage.home],
+                environment: stage.environment.merging([
+                    "LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": "\(stage.home)/fault",
+                ]) { $1 })
+            #expect(result.status == 1, "\(result)")
+            #expect(result.stderr.contains("\(file): ") && result.stderr.contains("Too many open files"), "\(result)")
+            #expect(try Tool.run(["cat", cursor]).stdout == "kept\n")
+        }
+
         static let badArguments: [(program: String, arguments: [String], hint: String)] = [
             ("jostle-sensord", ["--sauce", "synth:"], "unknown option '--sauce', did you mean '--source'?"),
             ("jostle-sensord", ["--source"], "option '--source URI' needs a value"),

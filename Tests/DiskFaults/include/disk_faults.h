@@ -29,5 +29,9 @@
 /* The quota of whoever writes is used up: EDQUOT. */
 #define DISK_FAULT_QUOTA 'b'
 
+/* No descriptor is left for a file *.conf, or for *.cursor: EMFILE. */
+#define DISK_FAULT_NO_CONF 'c'
+#define DISK_FAULT_NO_CURSOR 'd'
+
 /* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
 #define DISK_KEPT_VARIABLE "DISK_KEPT"
