@@ -14,6 +14,8 @@ final class DesktopFolders {
     private var timer: EventLoop.TimerID?
     /// When the first change came of which nothing has been read.
     private var changed: Int64?
+    /// The kernel does not tell of all that changes, and it was said so.
+    private var isDeaf = false
     /// Folders are being read.
     private var reading: Reading?
     /// Runs when all has been read.
@@ -22,6 +24,8 @@ final class DesktopFolders {
     /// A package brings many files: reading begins when it has been quiet for so long, or this long after the first. In µs.
     private static let quiet: Int64 = 300_000
     private static let latest: Int64 = 3_000_000
+    /// Where the kernel does not tell of all that changes all is read again after so long, in µs.
+    private static let patience: Int64 = 10_000_000
 
     init(_ folders: [String], on loop: EventLoop, log: Log) {
         self.folders = folders
@@ -47,7 +51,10 @@ final class DesktopFolders {
 
     private func begin() {
         // What changes meanwhile is read next.
-        guard self.reading == nil else { return self.arm() }
+        guard self.reading == nil else {
+            self.changed = self.changed ?? Clock.monotonic.now()
+            return self.arm()
+        }
         self.changed = nil
         // Before the folders are read, so that nothing falls between the two; also those that are new.
         self.watchAll()
@@ -168,17 +175,32 @@ final class DesktopFolders {
             let descriptor = OwnedDescriptor(
                 adopting: try systemCall("inotify_init1") { inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK)) })
             let raw = descriptor.raw
-            for folder in self.folders {
-                Self.add(folder, to: raw)
-                if let installation = DesktopPlaces.installation(ofFolder: folder) {
-                    _ = Self.add(installation, Self.inFolder, to: raw)
-                }
+            var shortage: SystemError?
+            do throws(SystemError) {
+                for folder in self.folders { try Self.add(folder, to: raw) }
+            } catch {
+                shortage = error
             }
             let registration = try self.loop.watch(raw, for: .read) { [weak self] _ in self?.drain() }
             self.watch = (OwnedDescriptorBox(descriptor), registration)
+            if let shortage { throw shortage }
+            self.isDeaf = false
         } catch {
-            self.log.warning("desktop files that change from now on are not seen: \(error)")
+            self.lookLater(because: error)
         }
+    }
+
+    /// Has all read again when it may have changed, as nobody tells of it.
+    private func lookLater(because error: SystemError) {
+        if !self.isDeaf {
+            let reason =
+                error.code == ENOSPC
+                ? "their user has no inotify watch left (fs.inotify.max_user_watches)" : error.description
+            let seconds = Self.patience / 1_000_000
+            self.log.warning("desktop files are read again every \(seconds) s to see changes: \(reason)")
+        }
+        self.isDeaf = true
+        if let timer { self.loop.reschedule(timer, after: Self.patience) }
     }
 
     private func unwatch() {
@@ -186,33 +208,44 @@ final class DesktopFolders {
         self.watch = nil
     }
 
-    /// Watches a folder and those in it, or where it would have to appear.
-    private static func add(_ folder: String, to raw: Int32) {
-        if self.add(folder, self.inFolder, to: raw) {
+    /// Watches a folder and those in it, or where it would have to appear, and where Flatpak says what it has installed.
+    private static func add(_ folder: String, to raw: Int32) throws(SystemError) {
+        if let installation = DesktopPlaces.installation(ofFolder: folder) {
+            _ = try self.add(installation, self.inFolder, to: raw)
+        }
+        if try self.add(folder, self.inFolder, to: raw) {
             var seen = SeenFolders()
             var level = [folder].filter { seen.isNew($0) }
             for _ in 0..<DesktopPlaces.deepest {
-                level = level.flatMap { path in
+                let inner = level.flatMap { path in
                     ((try? directoryNames(path)) ?? []).filter { !$0.contains(".") }.prefix(self.mostInFolder).map {
                         "\(path)/\($0)"
                     }
-                }.filter { seen.isNew($0) && self.add($0, self.inFolder, to: raw) }
+                }
+                level = []
+                for path in inner where seen.isNew(path) {
+                    if try self.add(path, self.inFolder, to: raw) { level.append(path) }
+                }
             }
             return
         }
         var path = folder[...]
         while let slash = path.lastIndex(of: "/"), slash > path.startIndex {
             path = path[..<slash]
-            if self.add(String(path), self.above, to: raw) { return }
+            if try self.add(String(path), self.above, to: raw) { return }
         }
     }
 
     /// Folders in a folder that are watched.
     private static let mostInFolder = 64
 
-    private static func add(_ path: String, _ mask: Int32, to raw: Int32) -> Bool {
+    /// Watches one folder; false when it is not there, or may not be looked at.
+    private static func add(_ path: String, _ mask: Int32, to raw: Int32) throws(SystemError) -> Bool {
         // SAFETY: the path is NUL-terminated for the call.
-        unsafe inotify_add_watch(raw, path, UInt32(mask)) >= 0
+        if unsafe inotify_add_watch(raw, path, UInt32(mask)) >= 0 { return true }
+        let error = SystemError.last("inotify_add_watch")
+        guard error.code != ENOSPC, error.code != ENOMEM else { throw error }
+        return false
     }
 
     private func drain() {

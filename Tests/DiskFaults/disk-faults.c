@@ -89,6 +89,14 @@ int inotify_init1(int flags) {
     return (int)syscall(SYS_inotify_init1, flags);
 }
 
+int inotify_add_watch(int fd, const char *path, uint32_t mask) {
+    if (*fault == DISK_FAULT_NO_WATCHES) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_inotify_add_watch, fd, path, mask);
+}
+
 ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t offset) {
     int code = strike(0);
     if (code != 0) {

@@ -127,6 +127,32 @@ extension Senses {
             #expect(count >= 64, "\(count)")
         }
 
+        /// A user may have no more watches than the kernel gives: then what is installed is seen a little later.
+        @Test func desktopFilesAreReadAgainWhereNoWatchIsLeft() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let (data, fault) = ("\(stage.home)/data", "\(stage.home)/fault")
+            try #require(mkdir(data, 0o700) == 0 && mkdir("\(data)/applications", 0o700) == 0)
+            func write(_ text: String, to path: String) throws {
+                let file = try #require(fopen(path, "w"))
+                fputs(text, file)
+                try #require(fclose(file) == 0)
+            }
+            try write("e", to: fault)
+            let focus = try BackgroundProgram(
+                "jostle-focus",
+                ["--bus", stage.address, "--source", "wlr:\(stage.home)/wayland-0", "--log-level", "debug"],
+                environment: [
+                    "XDG_DATA_HOME": data, "XDG_DATA_DIRS": "/nonexistent", "XDG_RUNTIME_DIR": "/nonexistent",
+                    "LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": fault,
+                ])
+            let known = { (line: String) in line.contains("desktop files are known") }
+            _ = try focus.waitForLine(on: .errors) { $0.contains("no inotify watch left") }
+            let first = try focus.waitForLine(on: .errors, where: known)
+            try write("[Desktop Entry]\nName=App\nExec=app\n", to: "\(data)/applications/org.example.App.desktop")
+            _ = try focus.waitForLine(on: .errors) { known($0) && $0 != first }
+            #expect(try focus.terminate() == .exited(0))
+        }
+
         /// How many desktop files are known to one who begins.
         private func desktopFiles(in data: String, on stage: Stage) throws -> Int {
             let focus = try BackgroundProgram(

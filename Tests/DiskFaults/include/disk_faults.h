@@ -33,5 +33,8 @@
 #define DISK_FAULT_NO_CONF 'c'
 #define DISK_FAULT_NO_CURSOR 'd'
 
+/* The user has no watch left: ENOSPC. */
+#define DISK_FAULT_NO_WATCHES 'e'
+
 /* Names the directory that has of each file what the disk was told last to keep: what is there when the power fails. */
 #define DISK_KEPT_VARIABLE "DISK_KEPT"
