@@ -293,7 +293,7 @@ import Randomness
     }
 
     /// Whoever gives rules a new thing to see must have it recorded, too: `changes` and `Scenario.Event` name them all. No rule
-    /// sees `report`.
+    /// sees `report`, nor `isSimulated`.
     @Test func whatRulesSeeIsRecordedWhole() {
         func names(_ value: Any) -> [String] { Mirror(reflecting: value).children.compactMap(\.label) }
         #expect(
@@ -312,7 +312,7 @@ import Randomness
             ])
         #expect(
             names(Hit(detector: DetectorID(0), time: .zero, peak: 0)) == [
-                "detector", "isClipped", "note", "time", "peak",
+                "detector", "isClipped", "isSimulated", "note", "time", "peak",
             ])
     }
 
