@@ -93,9 +93,7 @@ struct ListedDirectory: Equatable, Sendable {
     /// Where one user's apps are, a later directory before an earlier one: what Flatpak installed for all and for the user, what
     /// is shared, and what is the user's own.
     static func ofUser(_ environment: (String) -> String?) -> [ListedDirectory] {
-        // The variables are to be ignored when they hold no absolute path.
-        func path(_ variable: String) -> String? { environment(variable).flatMap { $0.hasPrefix("/") ? $0 : nil } }
-        let own = path("XDG_DATA_HOME") ?? path("HOME").map { "\($0)/.local/share" }
+        let own = BaseDirectory.data.path(environment)
         let given = environment("XDG_DATA_DIRS") ?? ""
         let shared = (given.isEmpty ? "/usr/local/share:/usr/share" : given).split(separator: ":").filter {
             $0.hasPrefix("/")

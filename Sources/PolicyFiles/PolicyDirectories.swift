@@ -13,19 +13,15 @@ package enum PolicyDirectories {
 
     /// Where a user adds rules of their own, which can only restrict.
     package static func user(_ environment: (String) -> String?) -> String? {
-        // The variables are to be ignored when they hold no absolute path.
-        let given = environment("XDG_CONFIG_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let home = environment("HOME").flatMap { $0.hasPrefix("/") ? "\($0)/.config" : nil }
-        return (given ?? home).map { "\($0)/jostle/policy.d" }
+        BaseDirectory.configuration.path(environment).map { "\($0)/jostle/policy.d" }
     }
 
     /// Where the bridge beside a broker keeps what comes from outside, which counts where the system says nothing.
     package static func outside(
         ofSystem isSystems: Bool, _ kind: OutsideKind, _ environment: (String) -> String?
     ) -> String? {
-        let given = environment("XDG_STATE_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let home = environment("HOME").flatMap { $0.hasPrefix("/") ? "\($0)/.local/state" : nil }
-        return (isSystems ? "/var/lib" : given ?? home).map { "\($0)/jostle-bridge/desired/current/\(kind.rawValue)" }
+        let states = isSystems ? "/var/lib" : BaseDirectory.state.path(environment)
+        return states.map { "\($0)/jostle-bridge/desired/current/\(kind.rawValue)" }
     }
 
     package enum OutsideKind: String, Sendable {

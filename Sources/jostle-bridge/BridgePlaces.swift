@@ -20,15 +20,13 @@ struct BridgePlaces {
     /// - Parameters: what the command line says.
     init(bus: BusAddress, config: String?, journal: String?, state: String?) throws(UsageProblem) {
         let isSystem = bus == .system
-        let home = environmentValue("HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
-        func base(_ variable: String, _ standard: String) -> String? {
-            environmentValue(variable).flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home.map { "\($0)/\(standard)" }
-        }
-        let states = base("XDG_STATE_HOME", ".local/state")
+        let states = BaseDirectory.state.path(environmentValue)
         // Ours stands in $STATE_DIRECTORY, which says nothing of the broker's.
         let given = environmentValue("STATE_DIRECTORY")?.split(separator: ":").first.map(String.init)
         let ownConfig =
-            isSystem ? "/etc/jostle/bridge.conf" : base("XDG_CONFIG_HOME", ".config").map { "\($0)/jostle/bridge.conf" }
+            isSystem
+            ? "/etc/jostle/bridge.conf"
+            : BaseDirectory.configuration.path(environmentValue).map { "\($0)/jostle/bridge.conf" }
         let ownState = given ?? (isSystem ? "/var/lib/jostle-bridge" : states.map { "\($0)/jostle-bridge" })
         let brokers = isSystem ? StateDirectory.ofSystem : states.map { "\($0)/jostle" }
         guard let config = config ?? ownConfig, let journal = journal ?? brokers, let state = state ?? ownState else {

@@ -83,13 +83,11 @@ enum ServerOption {
 
     /// Reads the operator's file, which says as much as a bridge's does of its server.
     private static func file(_ arguments: Arguments) throws -> BridgeConfiguration.Server? {
-        // A variable without an absolute path is as good as none.
-        let base = environmentValue("XDG_CONFIG_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let home = base ?? environmentValue("HOME").map { "\($0)/.config" }
         let given =
             arguments.value(of: self.config)
             ?? environmentValue("JOSTLE_FLEET_CONFIG").flatMap { $0.isEmpty ? nil : $0 }
-        guard let path = given ?? home.map({ "\($0)/jostle/fleet.conf" }) else { return nil }
+        let own = BaseDirectory.configuration.path(environmentValue).map { "\($0)/jostle/fleet.conf" }
+        guard let path = given ?? own else { return nil }
         // One that nobody named need not be there, nor where we may look, as in another user's HOME. One that is there and cannot be read is
         // told of below.
         // SAFETY: the path lives for the call.
