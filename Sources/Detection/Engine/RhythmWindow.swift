@@ -11,15 +11,9 @@ struct RhythmWindow {
     let spread: Double
     let recent: Double
     let rhythm: Rhythm
+}
 
-    init(level: Double, swing: Double, spread: Double, recent: Double, rhythm: Rhythm) {
-        self.level = level
-        self.swing = swing
-        self.spread = spread
-        self.recent = recent
-        self.rhythm = rhythm
-    }
-
+extension RhythmWindow {
     /// The one that ends with a tick, if that is kept there.
     init?(_ state: borrowing MutableSpan<Double>, at place: Int, end: Int) {
         guard state[place] == Double(end) else { return nil }
