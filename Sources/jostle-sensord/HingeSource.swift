@@ -52,6 +52,12 @@ final class HingeSource: FusedSource {
         }
     }
 
+    /// What is under way to us waits there, and in the devices.
+    func catchUp() {
+        self.base.flush(self)
+        self.display.flush(self)
+    }
+
     func stop() {
         self.pace = nil
         self.display.release(self)

@@ -74,6 +74,12 @@ final class MotionSource: FusedSource {
         }
     }
 
+    /// What is under way to us waits there, and in the devices.
+    func catchUp() {
+        self.gyroscope?.flush(self)
+        self.accelerometer.flush(self)
+    }
+
     func stop() {
         self.pace = nil
         self.accelerometer.release(self)

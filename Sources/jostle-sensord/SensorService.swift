@@ -332,6 +332,11 @@ final class SensorService: SampleSink {
         return SensorPace(rate: inForce.rate, batchLatency: running.batchLatency)
     }
 
+    /// Has somebody in this process take all that there is for it, also what the source holds.
+    func flush(_ taker: any SampleTaker) {
+        if let client = self.clients.taker(taker) { self.flush(client) }
+    }
+
     func release(_ taker: any SampleTaker) {
         guard let client = self.clients.taker(taker) else { return }
         self.clients.hide(client)
@@ -416,8 +421,21 @@ final class SensorService: SampleSink {
     }
 
     func readingDone() {
+        // The source is still telling. One that is made of others is lent their samples meanwhile, and cannot ask less of them.
+        if self.isToSlowDown { self.setTimer() } else { self.tick() }
+    }
+
+    /// Whether less is to be asked of the source by now.
+    private var isToSlowDown: Bool { self.hub.slowsDown.map { $0 <= self.source.now } ?? false }
+
+    /// It is time for what waits, or for less.
+    private func deadlineCame() {
         // What the source holds was read at its pace until now.
-        if let time = self.hub.slowsDown, time <= self.source.now { self.source.catchUp() }
+        if self.isToSlowDown { self.source.catchUp() }
+        self.tick()
+    }
+
+    private func tick() {
         self.hub.tick(at: self.source.now, into: &self.actions.wanted)
         self.performAll()
     }
@@ -479,7 +497,7 @@ final class SensorService: SampleSink {
     private func setTimer() {
         guard let deadline = self.hub.nextDeadline else { return }
         let alarm = self.source.alarm(for: deadline)
-        self.bus.loop.set(&self.timer, at: alarm, on: .boottime) { [weak self] in self?.readingDone() }
+        self.bus.loop.set(&self.timer, at: alarm, on: .boottime) { [weak self] in self?.deadlineCame() }
     }
 
     /// Does what the hub wants, and lets it be asked again when it is time.

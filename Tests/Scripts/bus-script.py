@@ -17,6 +17,7 @@ Each step is one argument. PEER is a connection with a name of the test's choosi
     PEER shut           shuts the writing side of its last descriptor down
     PEER ended          returns when its last descriptor is at its end of file, and prints "PEER ended"
     PEER child          starts a process that holds a copy of it for as long as this one lives, and prints "PEER child PID"
+    PEER wait SECONDS   does nothing for so long
     PEER leave          leaves the bus
     say TEXT            prints the text
     stay                prints "staying" and goes on until the bus goes
@@ -154,6 +155,8 @@ class Peer:
             child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[self.held[-1]])
             children.append(child)
             print(self.name, "child", child.pid, flush=True)
+        elif verb == "wait":
+            await asyncio.sleep(float(words[0]))
         elif verb == "leave":
             self.bus.disconnect()
             await self.bus.wait_for_disconnect()

@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -9,6 +10,17 @@ extension Senses {
 
         private static func claim(_ rate: Double, latency: Int = 0) -> String {
             "\(self.sensor) Claim a{sv} [{'rate':V('d',\(rate)),'batch-latency':V('t',\(latency))}]"
+        }
+
+        /// What is made of the accelerometer.
+        private static let motion = "\(Stage.Object.sensors)/motion"
+
+        private static func callMotion(_ member: String, _ options: String) -> String {
+            "call org.jostle.Sensors1 \(self.motion) org.jostle.Sensors1.Sensor \(member) a{sv} [{\(options)}]"
+        }
+
+        private static func claimMotion(_ rate: Double, latency: Int = 0) -> String {
+            self.callMotion("Claim", "'rate':V('d',\(rate)),'batch-latency':V('t',\(latency))")
         }
 
         /// The body of a `Samples` that a script heard.
@@ -132,6 +144,46 @@ extension Senses {
             let held = try self.hear(3, from: slow)
             let times = held.flatMap(\.times)
             #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 20_000 }, "\(times)")
+        }
+
+        /// What is held back of the sensors that one is made of was read for those who claimed it until then.
+        @Test func whoClaimsWhatIsMadeOfOthersHasNoSampleOfBefore() throws {
+            let stage = try Stage(broker: false)
+            let slow = try stage.startScript("s hear", "s \(Self.claimMotion(50, latency: 2_000_000))", "s wait 0.5")
+            try slow.waitUntilSaid("staying")
+            let prompt = try stage.startScript("p hear", "p \(Self.claimMotion(50))")
+            let samples = try self.hear(10, from: prompt)
+            #expect(samples.map(\.first) == Array(0..<10), "\(samples.map(\.first))")
+            let times = try self.hear(2, from: slow).flatMap(\.times)
+            #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 20_000 }, "\(times)")
+        }
+
+        /// Also what waits in the sensors that one is made of.
+        @Test func aFlushReachesWhatASensorIsMadeOf() throws {
+            let stage = try Stage(broker: false)
+            let lines = try stage.script(
+                "p hear", "p \(Self.claimMotion(50, latency: 10_000_000))", "p wait 0.5",
+                "p \(Self.callMotion("Flush", ""))")
+            let times = lines.compactMap(Samples.init).flatMap(\.times)
+            #expect(times.count >= 20, "\(lines)")
+            #expect(lines.last == "p ok []")
+        }
+
+        /// While samples of one sensor are lent to what is made of it, nothing else is asked of that one.
+        @Test func aSensorThatIsMadeOfOthersSlowsDownInALateReading() throws {
+            let stage = try Stage(broker: false)
+            let slow = try stage.startScript("s \(Self.claimMotion(20))")
+            let fast = try stage.startScript("f \(Self.claimMotion(200))")
+            for script in [slow, fast] { try script.waitUntilSaid("staying") }
+            let reader = try #require(stage.reader)
+            try stage.kill(fast)
+            // When a second is over less is asked for. By then samples are due, and nobody reads them.
+            usleep(700_000)
+            try reader.stop()
+            usleep(600_000)
+            try reader.signal(SIGCONT)
+            try stage.until("the sensor slows down") { try stage.property("Rate", at: Self.motion) == "d 20" }
+            #expect(try stage.property("ClaimCount", at: Self.motion) == "t 1")
         }
 
         /// A latency shorter than the time between two samples gathers nothing, and the answer says so.
