@@ -38,11 +38,13 @@ final class ExplainLink {
         let word = try reader.text(VerdictKey.app)
         let isSequence = try reader.flag(VerdictKey.sequence) ?? false
         self.answer(call) { [unowned self] (viewer) throws(BusError) in
-            let app = try word.map { word throws(BusError) in try self.app(word, for: viewer) } ?? viewer.itself
+            var app = try word.map { word throws(BusError) in try self.app(word, for: viewer) } ?? viewer.itself
             guard app != nil || !isSequence else {
                 throw .invalidArguments("Explain: with 'sequence', 'app' says whose number it is")
             }
             let event: VerdictQuery.Event = number == 0 ? .last : isSequence ? .sequence(number) : .epoch(number)
+            // The app may have been another user's then. Numbers and the newest are those of whose it is.
+            if case .epoch = event, viewer.seesAll, let id = app?.id, !id.isAnonymous { app = AppReference(id) }
             let query = VerdictQuery(event, of: app, for: viewer)
             self.find(query, call) { [weak self] records in
                 guard let self else { return }

@@ -248,6 +248,22 @@ extension Surroundings {
             #expect(try hard.terminate() == .exited(0))
         }
 
+        /// Whoever sees all is told of an epoch also when the app is another user's by now.
+        @Test(.enabled(if: geteuid() == 0, "only root can play two users"))
+        func anEpochIsToldWhoseverItsAppIsByNow() throws {
+            // The other bus lets nobody else in here.
+            let stage = try Stage(on: PrivateBus(on: .dbusDaemon))
+            let app = try stage.watch("shake.planar", "--app", Self.hard)
+            #expect(try stage.jostle("shake", "--peak", "4.5g", "--for", "500ms").status == 0)
+            let epoch = try #require(field("epoch", of: try app.nextEvent()))
+            #expect(try app.terminate() == .exited(0))
+            let register = "call \(Self.root.joined(separator: " ")) Register sa{sv} ['\(Self.hard)',{}]"
+            let other = try stage.startScript(as: Stage.nobody, ["p own \(Self.hard)", "p \(register)"])
+            try other.waitUntilSaid("staying")
+            let told = try stage.jostle("explain", epoch, "--app", Self.hard)
+            #expect(told.status == 0 && told.stdout.contains("S5.sent"), "\(told)")
+        }
+
         // MARK: The commands
 
         @Test func explainTellsPeople() throws {
