@@ -31,11 +31,14 @@ package struct AppSource: Sendable {
     }
 
     /// The file of one app; `nil` when it has none, or one with an error in it.
-    package func read(_ app: AppID) -> (file: AppFile?, findings: [Finding]) {
-        guard AppID.isValid(app.name) else { return (nil, []) }
+    ///
+    /// - Returns: besides, what is wrong with it, and in which directories that come before nobody could look for it.
+    package func read(_ app: AppID) -> (file: AppFile?, findings: [Finding], unlisted: [String]) {
+        guard AppID.isValid(app.name) else { return (nil, [], []) }
         // What is wrong with directories of which no file counts.
         var obstacles: [Finding] = []
-        for file in self.directories.reversed().flatMap({ $0.files(of: app) }) {
+        var unlisted: [String] = []
+        for (directory, file) in self.places(of: app) {
             let path = file.path
             var attempts = 1
             while true {
@@ -53,15 +56,18 @@ package struct AppSource: Sendable {
                     let (app, found) = AppFileReader.read(
                         PolicyFile(name: path, layer: file.directory.layer, bytes: bytes),
                         ofFlatpak: file.directory.isFlatpaks)
-                    return (app, file.directory.told(found))
+                    return (app, file.directory.told(found), unlisted)
                 case .failed(_, missing: true): break
                 case .failed(let finding, missing: false):
                     // As where all are read.
-                    guard let obstacle = file.directory.obstacle else { return (nil, [finding]) }
+                    guard let obstacle = file.directory.obstacle else { return (nil, [finding], unlisted) }
                     obstacles.append(obstacle)
-                case .masked, nil: return (nil, [])
+                    // It may be one of a Flatpak's own, which says nothing of where all of them are.
+                    let isListed = file.directory != directory && directory.obstacle == nil
+                    if !isListed, !directory.isFlatpaks { unlisted.append(directory.path) }
+                case .masked, nil: return (nil, [], unlisted)
                 case .moved where attempts == AppLoading.mostAttempts:
-                    return (nil, [Finding(restless: path, times: attempts)])
+                    return (nil, [Finding(restless: path, times: attempts)], unlisted)
                 case .moved:
                     attempts += 1
                     continue
@@ -69,7 +75,14 @@ package struct AppSource: Sendable {
                 break
             }
         }
-        return (nil, obstacles)
+        return (nil, obstacles, unlisted)
+    }
+
+    /// Where the file of one app may stand, and the directory that this is of; that which counts first.
+    private func places(of app: AppID) -> [(directory: ListedDirectory, file: DirectoryListing.File)] {
+        self.directories.reversed().flatMap { directory in
+            directory.files(of: app).map { (directory: directory, file: $0) }
+        }
     }
 
     /// The apps that have a file, whatever it says.

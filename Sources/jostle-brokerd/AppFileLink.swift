@@ -29,8 +29,8 @@ final class AppFileLink {
     /// The apps that came meanwhile, of which nobody knows what their files say.
     private var unread: Set<AppID> = []
 
-    /// What is known of the file of an app: what it says, and what is wrong with it.
-    typealias Told = (file: AppFile?, findings: [Finding])
+    /// What is known of the file of an app: what it says, what is wrong with it, and in which directories nobody could look for it.
+    typealias Told = (file: AppFile?, findings: [Finding], unlisted: [String])
 
     /// How long an app that comes waits for its file, in µs: as long as for the disk.
     private static let patience = RegistrationLink.diskPatience
@@ -70,7 +70,7 @@ final class AppFileLink {
                 guard self.round.see(file.id) else { return true }
                 let known = self.service.links.clients[file.id]
                 // The one that counts may be there still, and another one takes no place of its.
-                guard known?.file?.path == file.path || !self.isUnlisted(known?.file) else { return true }
+                guard known?.file?.path == file.path || !Self.isIn(self.unlisted, known?.file) else { return true }
                 // What has not changed is as it was.
                 if known?.file != file || known?.appState?.isInstalled != true { self.install(file) }
             } else if let app = broken.popFirst() {
@@ -86,7 +86,7 @@ final class AppFileLink {
                 let last = min(next + Self.lookedAtOnce, self.service.links.clients.handles)
                 for handle in next..<last {
                     guard let known = self.service.links.clients[AppHandle(handle)], self.round.isGone(known.app),
-                        !self.isUnlisted(known.file)
+                        !Self.isIn(self.unlisted, known.file)
                     else { continue }
                     self.uninstall(known.app)
                 }
@@ -101,12 +101,12 @@ final class AppFileLink {
         }
     }
 
-    /// Whether a file stands where nobody could look when all files were read last.
-    private func isUnlisted(_ file: AppFile?) -> Bool {
-        guard !self.unlisted.isEmpty, var directory = file?.path[...] else { return false }
+    /// Whether a file stands in one of these directories, or below it.
+    private static func isIn(_ directories: Set<String>, _ file: AppFile?) -> Bool {
+        guard !directories.isEmpty, var directory = file?.path[...] else { return false }
         while let slash = directory.utf8.lastIndex(of: UInt8(ascii: "/")) {
             directory = directory[..<slash]
-            if self.unlisted.contains(String(directory)) { return true }
+            if directories.contains(String(directory)) { return true }
         }
         return false
     }
@@ -118,7 +118,7 @@ final class AppFileLink {
         guard !self.unlisted.isEmpty else { return [] }
         return self.service.links.durable.ids.filter { app in
             guard let file = self.service.links.clients[app]?.file else { return isFirst }
-            return file.path.isEmpty || self.isUnlisted(file)
+            return file.path.isEmpty || Self.isIn(self.unlisted, file)
         }
     }
 
@@ -209,7 +209,7 @@ final class AppFileLink {
     /// Reads the file of an app that comes, and tells what is known of it then. Of a file system that takes longer nothing
     /// is, and what the file says counts when it has been read.
     func look(at app: AppID, _ then: @escaping (Told?) -> Void) {
-        guard !app.isAnonymous else { return then((nil, [])) }
+        guard !app.isAnonymous else { return then((nil, [], [])) }
         guard !self.isFull else { return then(nil) }
         var waiting: ((Told?) -> Void)? = then
         self.read(app) { [unowned self] in
@@ -265,8 +265,9 @@ final class AppFileLink {
     @discardableResult private func apply(_ told: Told, to app: AppID) -> AppFile? {
         self.service.log.report(told.findings)
         let known = self.service.links.clients[app]?.file
-        let stays = told.file == nil && !told.findings.isEmpty && self.isUnlisted(known)
-        let file = told.file ?? (stays ? known : told.findings.isEmpty ? nil : self.durableFile(of: app))
+        // As where all are read: the one that counts may be there still, and another one takes no place of its.
+        let stays = told.file?.path != known?.path && Self.isIn(Set(told.unlisted), known)
+        let file = stays ? known : told.file ?? (told.findings.isEmpty ? nil : self.durableFile(of: app))
         // Of a file with an error in it, that does not hold still or cannot be seen, a reading under way may know more.
         if !stays, file != nil || told.findings.isEmpty { self.round.readAlone(app) }
         if let file { self.install(file) } else { self.uninstall(app) }

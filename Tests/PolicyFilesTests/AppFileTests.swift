@@ -219,7 +219,7 @@ import Testing
                 let system = ["\(root)/usr", "\(root)/etc"]
                 let source = AppSource([], system: system, user: { environment[$0] })
                 let expected = places[places.count - count]
-                let (one, findings) = source.read(AppID("org.example.App"))
+                let (one, findings, _) = source.read(AppID("org.example.App"))
                 #expect(one?.usage == expected && one?.path == "\(root)/\(expected)" && findings.isEmpty)
                 let all = source.readAll()
                 #expect(all.files == one.map { [$0] } && all.findings.isEmpty, "\(all)")
@@ -296,7 +296,7 @@ import Testing
                 let all = source.readAll()
                 #expect(all.files.count == (isTooMuch ? 1 : count + 1) && all.files.contains { $0.usage == other })
                 #expect(all.findings.map(\.check) == (isTooMuch ? [.tooMuch] : []))
-                let (file, findings) = source.read(AppID("org.example.App.f0"))
+                let (file, findings, _) = source.read(AppID("org.example.App.f0"))
                 #expect((file == nil) == isTooMuch && findings.map(\.check) == (isTooMuch ? [.tooMuch] : []))
             }
         }
@@ -310,7 +310,7 @@ import Testing
         try self.withTree(many.map { Self.inFlatpak(id, $0) } + [above]) { root in
             let source = AppSource([], system: [], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
             #expect(source.readAll().files.map(\.usage) == [above])
-            let (file, findings) = source.read(AppID(id))
+            let (file, findings, _) = source.read(AppID(id))
             #expect(file?.usage == above && findings.isEmpty)
         }
     }
@@ -414,7 +414,7 @@ import Testing
             let all = source.readAll()
             #expect(all.files.map(\.id.name) == ["org.example.Other"])
             #expect(all.findings.map(\.check) == [.unreadable])
-            let (one, findings) = source.read(AppID("org.example.App"))
+            let (one, findings, _) = source.read(AppID("org.example.App"))
             #expect(one == nil && findings.map(\.check) == [.unreadable], "\(findings)")
             #expect(!"\(all.findings)\(findings)".contains("secrets/"))
         }
@@ -431,10 +431,12 @@ import Testing
             #expect(all.files.map(\.path) == ["\(root)/usr/\(Self.name)"])
             #expect(all.findings.map(\.check) == [.unreadable])
             #expect(all.unlisted == [circle])
-            let (one, findings) = source.read(AppID("org.example.App"))
+            let (one, findings, unlisted) = source.read(AppID("org.example.App"))
             #expect(one?.path == "\(root)/usr/\(Self.name)" && findings.isEmpty, "\(findings)")
-            let (none, found) = source.read(AppID("org.example.Other"))
+            let (none, found, others) = source.read(AppID("org.example.Other"))
             #expect(none == nil && found.map(\.place.file) == [circle], "\(found)")
+            // Who comes meanwhile may have its file there.
+            #expect(unlisted == [circle] && others == [circle])
         }
     }
 
@@ -489,7 +491,7 @@ import Testing
     func aUserMayHaveNothing(_ variables: [String: String]) {
         let environment = variables.merging(["XDG_DATA_DIRS": "/nowhere:relative"]) { own, _ in own }
         let source = AppSource([], system: ["/nowhere"], user: { environment[$0] })
-        let (file, findings) = source.read(AppID("org.example.App"))
+        let (file, findings, _) = source.read(AppID("org.example.App"))
         #expect(file == nil && findings.isEmpty && source.readAll().findings.isEmpty)
     }
 

@@ -272,6 +272,41 @@ extension EndToEnd {
             #expect(try stage.jostle("app", Self.app).status != 0)
         }
 
+        /// An app that comes while nobody can look into the directory of its file keeps what it had, whatever other directory has one of
+        /// that name.
+        @Test(arguments: [false, true]) func whoComesWhileNobodyCanLookKeepsWhatItHad(_ isOtherThere: Bool) throws {
+            let stage = try Stage(source: nil, broker: false)
+            let others = isOtherThere ? [Self.app: "[App]\nUsage=Does something else\n"] : [:]
+            let folders = (
+                policy: try stage.directory("policy", ["10-test": Self.policy]),
+                below: try stage.directory("below", others),
+                apps: try stage.directory("apps", [Self.app: Self.file])
+            )
+            try stage.startBroker(
+                "--policy", folders.policy, "--apps", folders.below, "--apps", folders.apps)
+            func expectItsOwn() throws {
+                #expect(try self.property("AppFile", stage) == "s \"\(folders.apps)/\(Self.app).conf\"")
+                #expect(try self.property("Grants", stage) == "as 1 \"audio\"")
+            }
+            try expectItsOwn()
+            // A link that leads to itself.
+            let away = "\(folders.apps).away"
+            try #require(rename(folders.apps, away) == 0 && symlink(folders.apps, folders.apps) == 0)
+            let app = try stage.startScript(Self.register(durable: false))
+            try app.waitUntilSaid("staying")
+            try expectItsOwn()
+            _ = try app.terminate()
+            try stage.until("it is dead") { try self.property("State", stage) == "s \"dead\"" }
+            try expectItsOwn()
+            // What is not there when it can be looked for is gone.
+            try #require(unlink(folders.apps) == 0 && rename(away, folders.apps) == 0)
+            try #require(unlink("\(folders.apps)/\(Self.app).conf") == 0)
+            let again = try stage.startScript(Self.register(durable: false))
+            try again.waitUntilSaid("staying")
+            #expect(try self.property("Grants", stage) == "as 0")
+            _ = try again.terminate()
+        }
+
         @Test func withoutADiskNothingIsDurable() throws {
             let stage = try Stage(source: nil, broker: false)
             try stage.startBroker(policy: Self.policy, apps: [Self.app: Self.file], "--no-journal")
