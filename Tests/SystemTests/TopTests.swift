@@ -109,13 +109,13 @@ extension Surroundings {
         }
 
         /// A script that gives it so much time has it in the background, where it is stopped before it draws anything.
-        @Test(arguments: ["top", "scope"])
-        func whoIsStoppedInTheBackgroundCanBeEnded(_ command: String) throws {
+        @Test(arguments: ["top", "scope"], ["TERM", "INT"])
+        func whoIsStoppedInTheBackgroundCanBeEnded(_ command: String, _ signal: String) throws {
             let stage = try Stage()
             let code = """
                 import os, pty, sys
                 pid, terminal = pty.fork()
-                if pid == 0: os.execv("/bin/sh", ["sh", "-c", 'timeout -k 9 1 "$@"; exit $?', "sh"] + sys.argv[1:])
+                if pid == 0: os.execv("/bin/sh", ["sh", "-c", 'timeout -k 9 -s \(signal) 1 "$@"; exit $?', "sh"] + sys.argv[1:])
                 try:
                     while os.read(terminal, 65536): pass
                 except OSError: pass

@@ -129,9 +129,15 @@ final class TerminalScreen {
         interruptAtContinuing()
         // SAFETY: the kernel reads a structure of ours.
         while unsafe tcsetattr(STDIN_FILENO, action, &settings) != 0 {
-            guard errno == EINTR, !isTerminated() else { return false }
+            guard errno == EINTR, !(self.isOthers ? isToldToEnd() : isTerminated()) else { return false }
         }
         return true
+    }
+
+    /// Whether others have the terminal, and not whoever may press Ctrl-C to have it back as it was.
+    private static var isOthers: Bool {
+        let group = tcgetpgrp(STDIN_FILENO)
+        return group >= 0 && group != getpgrp()
     }
 
     private func read() {
