@@ -129,6 +129,20 @@ extension Surroundings {
             #expect(isStarted && result.status == 0, "\(result)")
         }
 
+        /// A package that comes to a machine with a sensor has udev look anew at every kind of device that may be one.
+        @Test func aSensorThatIsThereAlreadyStartsTheReader() throws {
+            let code = """
+                for subsystem in $(sed -n 's/^SUBSYSTEM=="\\([^"]*\\)".*/\\1/p' "$1" | tr '|' ' '); do
+                    grep -q -- " --subsystem-match=$subsystem " "$2" || echo "$subsystem"
+                done
+                """
+            let result = try Tool.run([
+                "sh", "-ec", code, "sh", Programs.source("udev/61-jostle-sensor-proxy.rules"),
+                Programs.source("debian/jostle-sensor-proxy.postinst"),
+            ])
+            #expect(result.stdout.isEmpty && result.status == 0, "\(result)")
+        }
+
         /// What a folder of one's own is not looked into for is said, unless it is for a packager.
         @Test func aPrefixThatNobodyLooksIntoIsTold() throws {
             let result = try self.install(
