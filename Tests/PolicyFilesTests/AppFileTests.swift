@@ -440,6 +440,26 @@ import Testing
         }
     }
 
+    /// What a Flatpak has of its own says nothing of where all of them are.
+    @Test func aFlatpaksOwnDirectoryIsNotThatOfAll() throws {
+        let own = "\(Self.flatpaks)/org.example.App/current/active/files/share/jostle"
+        let circles: [(folder: String, name: String, unlisted: [String])] = [
+            (own, "apps.d", []), ("home/flatpak", "app", [Self.flatpaks]),
+        ]
+        for (folder, name, unlisted) in circles {
+            try self.withTree(["\(folder)/beside"]) { root in
+                let circle = "\(root)/\(folder)/\(name)"
+                try #require(symlink(name, circle) == 0)
+                defer { unlink(circle) }
+                let source = AppSource([], system: [], user: { ["XDG_DATA_HOME": "\(root)/home"][$0] })
+                let (file, findings, found) = source.read(AppID("org.example.App"))
+                #expect(file == nil && !findings.isEmpty, "\(findings)")
+                let expected = Set(unlisted.map { "\(root)/\($0)" })
+                #expect(Set(found) == expected && Set(source.readAll().unlisted) == expected, "\(found)")
+            }
+        }
+    }
+
     /// What others wrote is not repeated in the log: it may be anything. What the user wrote is.
     @Test(arguments: [("home/jostle/apps.d", true), ("one/jostle/apps.d", false), ("flatpak", false), ("etc", true)])
     func onlyWhatIsOnesOwnIsRepeated(_ place: String, _ isRepeated: Bool) throws {
