@@ -19,12 +19,23 @@ extension Values {
         let word = self.only(words)
         let prefix = "credential:"
         if word.text.hasPrefix(prefix) {
-            return .credential(try self.name(word.from(prefix.utf8.count)))
+            let rest = word.from(prefix.utf8.count)
+            guard let name = try? self.name(rest) else {
+                throw self.misplaced(rest, "a name of at most 64 letters, digits, '-', '_' and '.'")
+            }
+            return .credential(name)
         }
         guard word.text.hasPrefix("/"), word.text.utf8.count < 4_096 else {
-            throw self.wrong(word, "a path that begins with '/', or credential:NAME")
+            throw self.misplaced(word, "a path that begins with '/', or credential:NAME")
         }
         return .path(word.text)
+    }
+
+    /// What stands in the place of a file may be the password or the key itself. Others read the log: it is not repeated there.
+    private static func misplaced(_ word: PlacedText, _ expected: String) -> ValueProblem {
+        ValueProblem(
+            place: word.place, message: "expected \(expected)",
+            advice: "what is secret stands in a file of its own; write where that is")
     }
 
     /// The name or the address of a host.

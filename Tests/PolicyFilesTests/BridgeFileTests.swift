@@ -77,6 +77,15 @@ import Testing
         #expect(found.contains(place), "\(found)")
     }
 
+    /// What stands in the place of a file may be what was to be in it, and others read the log.
+    @Test(arguments: ["Password=hunter 2", "Password=credential:hunter 2", "Key=hunter 2"])
+    func whatMayBeASecretIsNotRepeated(_ line: String) {
+        let (configuration, findings) = BridgeFileReader.read(
+            PolicyFile(name: "bridge.conf", "[Server]\nHost=a\n\(line)\n"))
+        #expect(configuration == nil)
+        #expect(findings.count == 1 && !findings.contains { "\($0)".contains("hunter") }, "\(findings)")
+    }
+
     @Test func whatIsProbablyNotMeantIsSaid() {
         #expect(self.read("[Server]\nHost=a\nTLS=no\nPassword=credential:p\n").found == ["W052 1:1"])
         #expect(self.read("[Server]\nHost=a\n[Allow]\nDesired=pause\n").found == ["W053 1:1"])
