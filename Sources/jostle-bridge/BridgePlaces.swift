@@ -78,17 +78,38 @@ struct BridgePlaces {
         return configuration
     }
 
+    /// What the configuration names cannot be used.
+    struct Missing: Swift.Error, CustomStringConvertible {
+        let description: String
+    }
+
     /// Where a file of the configuration is; `nil`: it is a credential, and there are none.
     func path(of place: BridgeConfiguration.Place) -> String? {
         place.path(in: self.credentials)
     }
 
+    /// Where a file of the configuration is, without which there is no connection.
+    func found(_ place: BridgeConfiguration.Place) throws(Missing) -> String {
+        guard let path = self.path(of: place) else {
+            throw Missing(description: "there are no credentials: nothing like LoadCredential= says them")
+        }
+        return path
+    }
+
     /// Reads a password: what stands in the file, without the line's end.
-    func secret(in place: BridgeConfiguration.Place) -> String? {
-        guard let path = self.path(of: place), var bytes = try? InputFile.contents(of: path, atMost: 4_096) else {
-            return nil
+    func secret(in place: BridgeConfiguration.Place) throws(Missing) -> String {
+        let path = try self.found(place)
+        var bytes: [UInt8]
+        do throws(SystemError) {
+            bytes = try InputFile.contents(of: path, atMost: 4_096)
+        } catch {
+            throw Missing(description: "the password cannot be read: \(path): \(error)")
         }
         while bytes.last == 0x0A || bytes.last == 0x0D { bytes.removeLast() }
-        return String(validating: bytes, as: UTF8.self)
+        // To the library a NUL would be its end.
+        guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
+            throw Missing(description: "the password cannot be read: \(path) holds no text")
+        }
+        return text
     }
 }

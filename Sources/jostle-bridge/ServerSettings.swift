@@ -13,11 +13,6 @@ enum ServerSettings {
     /// look at what is held: the library gets no memory for it then, and gives up.
     static let memory = 3 * mostMemory
 
-    /// What is missing for that.
-    struct Missing: Swift.Error, CustomStringConvertible {
-        let description: String
-    }
-
     static func make(
         _ configuration: BridgeConfiguration, _ places: BridgePlaces, _ topics: FleetTopics
     ) throws -> ConnectionSettings {
@@ -25,12 +20,7 @@ enum ServerSettings {
         var settings = ConnectionSettings(
             host: server.host, port: server.effectivePort, client: "jostle-\(topics.device)")
         settings.user = server.user
-        if let place = server.password {
-            guard let password = places.secret(in: place) else {
-                throw Missing(description: "the password cannot be read")
-            }
-            settings.password = password
-        }
+        if let place = server.password { settings.password = try places.secret(in: place) }
         if server.isSecure {
             settings.tls = ConnectionSettings.TLS(
                 authorities: try self.path(server.authorities, places),
@@ -51,14 +41,12 @@ enum ServerSettings {
 
     private static func path(_ place: BridgeConfiguration.Place?, _ places: BridgePlaces) throws -> String? {
         guard let place else { return nil }
-        guard let path = places.path(of: place) else {
-            throw Missing(description: "there are no credentials: nothing like LoadCredential= says them")
-        }
+        let path = try places.found(place)
         // The library says only that something is wrong.
         do throws(SystemError) {
             _ = try InputFile(path)
         } catch {
-            throw Missing(description: "\(path): \(SystemError.message(for: error.code))")
+            throw BridgePlaces.Missing(description: "\(path): \(SystemError.message(for: error.code))")
         }
         return path
     }

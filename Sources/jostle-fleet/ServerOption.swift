@@ -75,7 +75,11 @@ enum ServerOption {
         if let path = try arguments.value(of: self.password) ?? self.path(known?.password) {
             var bytes = try contents(of: path, atMost: 4_096)
             while bytes.last == 0x0A || bytes.last == 0x0D { bytes.removeLast() }
-            settings.password = String(decoding: bytes, as: UTF8.self)
+            // To the library a NUL would be its end.
+            guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
+                throw FleetFailure(.usage, "\(path) holds no text")
+            }
+            settings.password = text
         }
         settings.receiveMaximum = 1_000
         return settings

@@ -538,6 +538,27 @@ extension Surroundings {
                 "\(program.errors)")
         }
 
+        /// Which file it is, and why.
+        @Test(arguments: [
+            ("true", ": open: No such file or directory"), ("printf 'a\\0b' > \"$0\"", " holds no text"),
+        ])
+        func aPasswordThatCannotBeReadIsTold(_ making: String, _ why: String) throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let (file, password) = ("\(bus.directory)/bridge.conf", "\(bus.directory)/password")
+            try FleetScene.write("[Server]\nHost=localhost\nTLS=no\nUser=kiosk\nPassword=\(password)\n", to: file)
+            let made = try Tool.run(["sh", "-c", making, password])
+            try #require(made.status == 0, "\(made)")
+            let program = try BackgroundProgram(
+                "jostle-bridge",
+                [
+                    "--bus", bus.address, "--config", file, "--journal", bus.directory, "--state-dir",
+                    "\(bus.directory)/bridge",
+                ])
+            _ = try program.waitForLine(on: .errors) { $0.contains("the password cannot be read: \(password)\(why)") }
+            #expect(try program.terminate() == .exited(0))
+        }
+
         /// A secret stands in no log, no list of processes and no topic.
         @Test func secretsStaySecret() throws {
             let secret = "quite-secret-4711"
