@@ -22,7 +22,7 @@ struct BridgePlaces {
         let isSystem = bus == .system
         let states = BaseDirectory.state.path(environmentValue)
         // Ours stands in $STATE_DIRECTORY, which says nothing of the broker's.
-        let given = environmentValue("STATE_DIRECTORY")?.split(separator: ":").first.map(String.init)
+        let given = StateDirectory.ofManager()
         let ownConfig =
             isSystem
             ? "/etc/jostle/bridge.conf"

@@ -552,7 +552,9 @@ extension EndToEnd {
             let place = "\(stage.bus.directory)/\(variable)"
             let program = try BackgroundProgram(
                 "jostle-brokerd", ["--bus", stage.address],
-                environment: [variable: "\(place)\(variable == "STATE_DIRECTORY" ? ":/nonexistent" : "")"])
+                environment: [
+                    variable: "\(place)\(variable == "STATE_DIRECTORY" ? ":/nonexistent" : "")", "SYSTEMD_EXEC_PID": "",
+                ])
             try Stage.waitUntilServing(program)
             try stage.until("it is there") {
                 access(variable == "STATE_DIRECTORY" ? "\(place)/state.db" : "\(place)/jostle/state.db", F_OK) == 0
