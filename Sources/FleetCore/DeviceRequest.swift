@@ -117,6 +117,13 @@ package enum DeviceAnswer: Equatable, Sendable {
         }
     }
 
+    /// What is said of a program that had no answer when it was ended.
+    ///
+    /// - Parameter isLate: That was us, because its time was over; else it failed, or had not the memory that it wanted.
+    package static func ended(isLate: Bool) -> DeviceAnswer {
+        .problem(.failed, isLate ? "it took too long" : "it failed, or had not the memory that it wanted")
+    }
+
     /// Takes what a program wrote, line by line.
     package static func read(_ output: [UInt8], isCut: Bool) -> DeviceAnswer {
         var lines: [DataValue] = []

@@ -153,12 +153,12 @@ final class RequestLink {
         let output = OutputCollector(atMost: DeviceAnswer.most)
         let errors = OutputCollector(atMost: 4_096)
         var ending: ChildProcess.Ending?
-        var isDone = false
+        var (isDone, isLate) = (false, false)
         let whenAllIsThere: () -> Void = { [weak self] in
             guard let self, let ending, output.isEnded, errors.isEnded, !isDone else { return }
             isDone = true
             _ = trial.take()
-            self.end(question, Self.answer(ending, output, errors))
+            self.end(question, Self.answer(ending, isLate: isLate, output, errors))
         }
         var timer: EventLoop.TimerID?
         let child = try ChildProcess(command, on: self.loop) { [unowned loop] in
@@ -167,13 +167,16 @@ final class RequestLink {
             whenAllIsThere()
         }
         // Its end ends the timer.
-        timer = self.loop.schedule(after: Self.patience) { try? child.send(SIGKILL) }
+        timer = self.loop.schedule(after: Self.patience) {
+            isLate = true
+            try? child.send(SIGKILL)
+        }
         if let pipe = child.takeOutput() { try output.read(pipe, on: self.loop, whenAllIsThere) }
         if let pipe = child.takeErrorOutput() { try errors.read(pipe, on: self.loop, whenAllIsThere) }
     }
 
     private static func answer(
-        _ ending: ChildProcess.Ending, _ output: OutputCollector, _ errors: OutputCollector
+        _ ending: ChildProcess.Ending, isLate: Bool, _ output: OutputCollector, _ errors: OutputCollector
     ) -> DeviceAnswer {
         let message = String(decoding: errors.bytes, as: UTF8.self).split(separator: "\n").first.map(String.init) ?? ""
         switch ending {
@@ -182,7 +185,7 @@ final class RequestLink {
         case .exited(2): return .problem(.invalid, message)
         case .exited(4): return .problem(.notAllowed, message)
         case .exited: return .problem(.failed, message)
-        case .killed: return output.isCut ? .read(output.bytes, isCut: true) : .problem(.failed, "it took too long")
+        case .killed: return output.isCut ? .read(output.bytes, isCut: true) : .ended(isLate: isLate)
         }
     }
 }

@@ -42,6 +42,13 @@ import Testing
         #expect(DeviceAnswer(.object([])) == nil)
     }
 
+    /// Whoever asked would wait for longer the next time, where it would not help.
+    @Test func whatFailedDidNotTakeTooLong() {
+        #expect(DeviceAnswer.ended(isLate: true) == .problem(.failed, "it took too long"))
+        #expect(
+            DeviceAnswer.ended(isLate: false) == .problem(.failed, "it failed, or had not the memory that it wanted"))
+    }
+
     @Test func whatAProgramWroteIsTakenLineByLine() {
         let output = Array("{\"a\":1}\n{\"b\":2}\n".utf8)
         let (a, b) = (DataValue.fields(["a": .integer(1)]), DataValue.fields(["b": .integer(2)]))
