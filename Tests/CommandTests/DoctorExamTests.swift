@@ -205,8 +205,10 @@ import Testing
         }
         #expect(exam.remarks(now: 5)[1].mend.isEmpty)
         #expect(exam.remarks(now: 10_000_005).count == exam.remarks(now: 5).count - 1)
-        exam.durability = "degraded"
+        (exam.durability, exam.directory) = ("degraded", "/home/a b/jostle")
         #expect(exam.remarks(now: 5).last?.state == .wrong)
+        // Of a directory that may not be written the room on the disk says nothing.
+        #expect(exam.remarks(now: 5).last?.look == [.run("df", "-h"), .run("ls", "-la", "/home/a b/jostle")])
         exam.durability = "off"
         let off = exam.remarks(now: 5).last
         #expect(off?.state == .note && off?.text.contains("--no-journal") == true)

@@ -18,6 +18,8 @@ struct BrokerExam: Equatable {
     var journalDropped: UInt64 = 0
     /// What shows the broker's log.
     var log: [TypedCommand] = []
+    /// Where the broker keeps things, unless it was told where.
+    var directory: String?
 
     func remarks(now: Int64) -> [Remark] {
         var remarks: [Remark] = []
@@ -35,11 +37,13 @@ struct BrokerExam: Equatable {
         case "ok": remarks.append(.good(.storage, "what must outlive the broker is on the disk"))
         case "off": remarks.append(.note(.storage, "the broker was told to keep nothing (--no-journal)"))
         case "degraded":
+            let files = self.directory.map { [TypedCommand.run("ls", "-la", $0)] } ?? []
             remarks.append(
                 .wrong(
                     .storage,
-                    "the disk is full, fails or is too slow: what happened, or what must outlive the broker, is not kept",
-                    look: [.run("df", "-h")] + self.log))
+                    "the disk is full, fails, is too slow or may not be written to: what happened, or what must outlive the "
+                        + "broker, is not kept",
+                    look: [.run("df", "-h")] + files + self.log))
         default: break
         }
         if self.journalDropped > 0 {
@@ -78,8 +82,8 @@ struct BrokerExam: Equatable {
 
 extension BrokerExam {
     /// - Parameter properties: what the broker says of itself.
-    init(_ properties: [String: Value], log: [TypedCommand]) {
-        self.log = log
+    init(_ properties: [String: Value], log: [TypedCommand], directory: String?) {
+        (self.log, self.directory) = (log, directory)
         self.isPaused = properties.flag("Paused")
         self.mutedUntil = Int64(clamping: properties.count("MutedUntil"))
         self.isLocked = properties.flag("Locked")

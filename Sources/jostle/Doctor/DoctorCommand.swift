@@ -54,7 +54,9 @@ struct DoctorCommand {
         remarks += ofSensors.remarks
         remarks += PolicyExam(broker: ofBroker, on: ownAddress).remarks
         if let ofBroker {
-            remarks += BrokerExam(ofBroker, log: broker.upkeep.log).remarks(now: Clock.boottime.now())
+            let exam = BrokerExam(
+                ofBroker, log: broker.upkeep.log, directory: StateDirectory.standard(for: ownAddress))
+            remarks += exam.remarks(now: Clock.boottime.now())
         }
         return remarks + ClockExam().remarks
     }
