@@ -42,7 +42,9 @@ extension BusError {
         case .hourly(let limit, _):
             self = .limitsExceeded("too many assertions in an hour: AssertionsPerHour is \(limit)")
         case .undeclared(let mode):
-            self = .accessDenied("the app file does not ask for \(mode.name): Modes in apps.d/APPID.conf")
+            self = .accessDenied(
+                "the app file does not ask for \(mode.name): Modes in apps.d/APPID.conf; one with an error says "
+                    + "nothing")
         case .ungranted(let mode):
             self = .accessDenied("policy does not grant \(mode.name): Grants in its [App] section")
         case .unknownClass(let name): self = .invalidConfiguration("policy has no class '\(printable(name))'")
@@ -58,7 +60,8 @@ extension BusError {
         case .anonymous: self = .accessDenied("a client without a name has nothing in the background")
         case .undeclared(let identifier):
             self = .accessDenied(
-                "the app file does not name the task '\(printable(identifier))': Tasks in apps.d/APPID.conf")
+                "the app file does not name the task '\(printable(identifier))': Tasks in apps.d/APPID.conf; one with an "
+                    + "error says nothing")
         case .undeclaredMode(let mode): self.init(LifeRefusal.undeclared(mode))
         case .ungranted(let mode): self.init(LifeRefusal.ungranted(mode))
         case .tooMany(let kind):

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Refreshes itself while nobody looks: refresh.py APPID [MINUTES]
 
-Its app file must name the task ("Tasks=refresh", "Modes=fetch"), and policy must grant the mode ("Grants=fetch").
+Its app file must say what for ("Usage=...") and name the task ("Tasks=refresh", "Modes=fetch"), and policy must grant the
+mode ("Grants=fetch").
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Plays beside other apps, as policy has it: session.py APPID CLASS [SECONDS]
 
-Its app file must ask for the mode ("Modes=audio"), and policy must grant it and have the class.
+Its app file must say what for ("Usage=...") and ask for the mode ("Modes=audio"), and policy must grant it and have the
+class.
 """
 
 import asyncio
