@@ -143,6 +143,16 @@ extension Surroundings {
             #expect(result.stdout.isEmpty && result.status == 0, "\(result)")
         }
 
+        /// The bus leaves out the rules of a user who is not there yet when they are unpacked. A device may have the reader started at once.
+        @Test func theBusKnowsTheUserBeforeTheReaderIsStarted() throws {
+            let script = try Tool.run(["cat", Programs.source("debian/jostle.postinst")]).stdout
+            let lines = script.split(separator: "\n")
+            let user = try #require(lines.firstIndex { $0 == "#DEBHELPER#" })
+            let bus = try #require(lines.firstIndex { $0.contains(" reload dbus.service") })
+            let devices = try #require(lines.firstIndex { $0.contains("udevadm trigger") })
+            #expect(user < bus && bus < devices)
+        }
+
         /// What a folder of one's own is not looked into for is said, unless it is for a packager.
         @Test func aPrefixThatNobodyLooksIntoIsTold() throws {
             let result = try self.install(
