@@ -63,6 +63,10 @@ enum DesiredFolder {
             }
             files.append(DesiredFile(name, text))
         }
+        // Whoever has something else there may not mean to have all that was wanted taken away.
+        if files.isEmpty, names.contains(where: { !$0.hasPrefix(".") }) {
+            complain("\(directory) has no file that ends in .conf: as an empty one it says that none is wanted")
+        }
         return files
     }
 

@@ -343,6 +343,21 @@ extension Surroundings {
             #expect(try tell(directory).status == 3)
         }
 
+        /// A directory without a file that counts takes all away that was wanted before; one that keeps others may not be meant so.
+        @Test(arguments: [("50-fleet.conf.new", true), (".gitkeep", false)])
+        func whatDoesNotCountIsTold(name: String, isTold: Bool) throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let directory = "\(bus.directory)/wanted"
+            for path in [directory, "\(directory)/policy.d"] { try #require(mkdir(path, 0o755) == 0) }
+            try FleetScene.write("[Rule a]\nThen=deny\n", to: "\(directory)/policy.d/\(name)")
+            let result = try Tool.run([
+                Programs.path(of: "jostle-fleet"), "diff", directory, "--group", "kiosks", "--plain", "--server",
+                "127.0.0.1:1",
+            ])
+            #expect(result.stderr.contains("policy.d has no file that ends in .conf") == isTold, "\(result)")
+        }
+
         /// A server, a directory of what is wanted, and somebody who says to be devices of a group.
         private final class Pretence {
             let server: MQTTServer
