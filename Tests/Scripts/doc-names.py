@@ -3,13 +3,15 @@
 
 Of the paths in code spans, those that begin at the root of the repository must exist, and so must Swift files that are named
 without their folders; of names behind a path (`path`: `a`, `b`) that file must declare each. Of a table whose last column is
-headed "shown by" each row must name in that way a test, and no name there may be anything else. NAME and Type+Topic stand for names to
-be chosen. Prints what is missing and exits with 1.
+headed "shown by" each row must name in that way a test, and no name there may be anything else. What `busctl call` calls of ours must be
+in an interface file, with those arguments. NAME and Type+Topic stand for names to be chosen. Prints what is missing and exits with 1.
 """
 
 import pathlib
 import re
+import shlex
 import sys
+import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATH = re.compile(r"`((?:Sources|Tests|dbus|policies|docs|udev|debian)/[\w+./-]+)`")
@@ -42,6 +44,27 @@ def unshown(number, line):
                 yield number, f"{file} has no test {name}"
 
 
+def signatures(interface):
+    """What the methods of one of our interfaces take."""
+    file = ROOT / f"dbus/{interface}.xml"
+    methods = xml.etree.ElementTree.parse(file).iter("method") if file.is_file() else ()
+    return {
+        method.get("name"): "".join(
+            argument.get("type") for argument in method.iter("arg") if argument.get("direction", "in") == "in")
+        for method in methods}
+
+
+def uncallable(number, line):
+    """What is wrong with a call that somebody is to type."""
+    words = shlex.split(line.rstrip("\\"), comments=True)
+    _, _, interface, member, given, *_ = words[words.index("call") + 1:] + [""] * 5
+    if not interface.startswith("org.jostle."):
+        return
+    taken = signatures(interface).get(member)
+    if taken != given:
+        yield number, f"{member} of {interface} takes '{taken}', and is given '{given}'"
+
+
 def missing(path):
     # In a table that is headed so, between its heading and what follows it.
     is_shown, has_begun = False, False
@@ -52,6 +75,8 @@ def missing(path):
             is_shown, has_begun = cells(line)[-1] == "shown by", True
         elif is_shown and set(line) - set("|-: "):
             yield from unshown(number, line)
+        if re.match(r"busctl .*\bcall ", line):
+            yield from uncallable(number, line)
         for name in PATH.findall(line):
             if "NAME" not in name and not (ROOT / name).exists():
                 yield number, f"there is no {name}"

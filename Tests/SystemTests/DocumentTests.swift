@@ -17,6 +17,19 @@ extension Surroundings {
             #expect((Int(rows.dropLast()) ?? 0) >= 43, "\(rows)")
         }
 
+        /// Whoever types a call of a page has it answered; what takes other arguments is noticed.
+        @Test func callsHaveTheirArguments() throws {
+            #expect(try self.check(Programs.source("docs/detectors.md")).status == 0)
+            try PrivateBus.with { bus in
+                let copy = "\(bus.directory)/page.md"
+                let call = "busctl --user call org.jostle.Broker1 /org/jostle/Broker1 org.jostle.Broker1 Reload"
+                let written = try bus.run(["sh", "-ec", "echo \"$1\" > \"$2\"", "sh", call, copy])
+                #expect(written.status == 0, "\(written.stderr)")
+                let result = try self.check(copy)
+                #expect(result.status == 1 && result.stdout.contains("Reload of org.jostle.Broker1 takes 'a{sv}'"))
+            }
+        }
+
         /// What is done to a copy of the page, and the words with which the check must notice.
         static let differences: [(edit: String, complaint: String)] = [
             ("s/`aKilledBrokerLosesNothing`/`aKilledBrokerLosesMuch`/", "has no test aKilledBrokerLosesMuch"),
