@@ -421,22 +421,23 @@ final class SensorService: SampleSink {
     }
 
     func readingDone() {
+        let now = self.source.now
         // The source is still telling. One that is made of others is lent their samples meanwhile, and cannot ask less of them.
-        if self.isToSlowDown { self.setTimer() } else { self.tick() }
+        if self.isToSlowDown(by: now) { self.setTimer() } else { self.tick(at: now) }
     }
 
-    /// Whether less is to be asked of the source by now.
-    private var isToSlowDown: Bool { self.hub.slowsDown.map { $0 <= self.source.now } ?? false }
+    /// Whether less is to be asked of the source.
+    private func isToSlowDown(by now: Timestamp) -> Bool { self.hub.slowsDown.map { $0 <= now } ?? false }
 
     /// It is time for what waits, or for less.
     private func deadlineCame() {
         // What the source holds was read at its pace until now.
-        if self.isToSlowDown { self.source.catchUp() }
-        self.tick()
+        if self.isToSlowDown(by: self.source.now) { self.source.catchUp() }
+        self.tick(at: self.source.now)
     }
 
-    private func tick() {
-        self.hub.tick(at: self.source.now, into: &self.actions.wanted)
+    private func tick(at now: Timestamp) {
+        self.hub.tick(at: now, into: &self.actions.wanted)
         self.performAll()
     }
 
