@@ -239,7 +239,7 @@ package struct Explanation: Equatable, Sendable {
                 : "sent, and passed on because no answer came in time"
         case .left: return "sent, and passed on because the app went away"
         case .queueFull: return "left out because newer events filled its queue"
-        case .expired: return "given up because it grew too old before the app had it"
+        case .expired: return "given up because it grew too old before the app had it, or had acknowledged it"
         case .removed: return "given up because the app or its detector went, or because it is another app's now"
         case .acknowledged: return "sent, and acknowledged"
         case .launchFailed: return "given up because the app could not be started or resumed for it"
@@ -269,7 +269,7 @@ package struct Explanation: Equatable, Sendable {
         case .queueFull: return [Self.isAway(verdict) ? Self.back : "it had read or acknowledged earlier events"]
         case .expired:
             return [Self.isAway(verdict) ? Self.back : "the event had come to it, or been acknowledged, sooner"]
-        case .removed: return ["it and its detector had stayed"]
+        case .removed: return ["it had acknowledged it, or it and its detector had stayed"]
         case .launchFailed: return ["it had come up and answered in time"]
         case .unkept: return ["it had acknowledged it before it left", "other apps of its user had left less behind"]
         case .interrupted, .delayed:

@@ -54,7 +54,7 @@ package enum Reason: UInt8, Word {
     case left
     /// Newer events filled its queue before it could be sent.
     case queueFull
-    /// It grew too old before the app had it.
+    /// It grew too old before the app had it, or had acknowledged it.
     case expired
     /// Its detector was removed, or somebody else was to react after all.
     case removed
