@@ -153,7 +153,10 @@ extension Senses {
             try slow.waitUntilSaid("staying")
             let prompt = try stage.startScript("p hear", "p \(Self.claimMotion(50))")
             let samples = try self.hear(10, from: prompt)
-            #expect(samples.map(\.first) == Array(0..<10), "\(samples.map(\.first))")
+            // Where the reader is late, a block has several.
+            #expect(samples.first?.first == 0, "\(samples)")
+            let followed = zip(samples, samples.dropFirst()).allSatisfy { $1.first == $0.first + $0.times.count }
+            #expect(followed, "\(samples)")
             let times = try self.hear(2, from: slow).flatMap(\.times)
             #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 20_000 }, "\(times)")
         }
