@@ -309,7 +309,9 @@ final class Talk {
         let other = self.babble.one(of: Self.apps)
         let app = self.babble.once(in: 4) ? other : Self.apps[place % Self.apps.count]
         let object = Babble.object(of: guest.app ?? guest.peer.unique)
-        let sensor = "/org/jostle/Sensors1/accelerometer"
+        let sensors = "/org/jostle/Sensors1"
+        // What is made of others asks for their samples, and less of them when it is asked for less.
+        let sensor = "\(sensors)/\(self.babble.one(of: ["accelerometer", "motion"]))"
         let (broker, own) = ("org.jostle.Broker1", "org.jostle.Broker1.App")
         switch self.babble.below(14) {
         case 0, 1:
@@ -331,13 +333,14 @@ final class Talk {
             self.addDetector(Babble.object(of: guest.peer.unique), from: guest)
             if self.babble.once(in: 12) { self.leave(guest) }
         case 3:
-            self.method("org.jostle.Sensors1.Sensor.Claim", sensor, from: guest) { Self.options(&$0, rate: 50) }
+            let rate = self.babble.one(of: [20.0, 50, 200])
+            self.method("org.jostle.Sensors1.Sensor.Claim", sensor, from: guest) { Self.options(&$0, rate: rate) }
             if self.babble.once(in: 3) { guest.isReading = false }
         case 4:
             self.method("org.jostle.Sensors1.Sensor.OpenStream", sensor, from: guest) { Self.options(&$0, rate: 100) }
         case 5: self.method("org.jostle.Sensors1.Sensor.Flush", sensor, from: guest) { Self.options(&$0) }
         case 6:
-            self.method("org.jostle.Sensors1.Sensor.Inject", sensor, from: guest) {
+            self.method("org.jostle.Sensors1.Sensor.Inject", "\(sensors)/accelerometer", from: guest) {
                 $0.string("shake peak=3g"); Self.options(&$0)
             }
         case 7:

@@ -175,7 +175,7 @@ extension Senses {
         /// While samples of one sensor are lent to what is made of it, nothing else is asked of that one.
         @Test func aSensorThatIsMadeOfOthersSlowsDownInALateReading() throws {
             let stage = try Stage(broker: false)
-            let slow = try stage.startScript("s \(Self.claimMotion(20))")
+            let slow = try stage.startScript("s \(Self.claimMotion(25))")
             let fast = try stage.startScript("f \(Self.claimMotion(200))")
             for script in [slow, fast] { try script.waitUntilSaid("staying") }
             let reader = try #require(stage.reader)
@@ -185,7 +185,7 @@ extension Senses {
             try reader.stop()
             usleep(600_000)
             try reader.signal(SIGCONT)
-            try stage.until("the sensor slows down") { try stage.property("Rate", at: Self.motion) == "d 20" }
+            try stage.until("the sensor slows down") { try stage.property("Rate", at: Self.motion) == "d 25" }
             #expect(try stage.property("ClaimCount", at: Self.motion) == "t 1")
         }
 

@@ -1,4 +1,5 @@
 import Glibc
+import Randomness
 import TestSupport
 import Testing
 
@@ -102,7 +103,7 @@ final class StrangerScene {
                 self.stage.address, "\(seed)", "\(messages)", self.user.map { "\($0)" } ?? "",
                 files.split(separator: "\n").sorted().joined(separator: ":"),
             ] + self.daemons.keys.sorted())
-        let end = try stranger.waitForEnd(timeout: .seconds(60 + messages / 100))
+        let end = try self.waitForEnd(of: stranger, seed, timeout: .seconds(60 + messages / 100))
         let lines = stranger.output.split(separator: "\n")
         try #require(end == .exited(0), "seed \(seed), \(messages) messages: \(end) \(lines.suffix(3))")
         for line in lines where line.hasPrefix("problem ") {
@@ -120,6 +121,22 @@ final class StrangerScene {
                 known.sent + numbers[0], known.answered + numbers[1], known.refused + numbers[2]
             )
         }
+    }
+
+    /// Waits until all is said, and has the daemons late meanwhile, as they are on a busy machine.
+    private func waitForEnd(of stranger: BackgroundProgram, _ seed: UInt64, timeout: Duration) throws -> ProgramEnd {
+        var random = SeededRandom(seed: seed)
+        let daemons = try self.daemons.values.sorted { $0.pid < $1.pid }
+        let deadline = ContinuousClock.now + timeout
+        while ContinuousClock.now < deadline {
+            let pause = Duration.milliseconds(Int.random(in: 100...600, using: &random))
+            if let end = try? stranger.waitForEnd(timeout: pause) { return end }
+            guard let late = daemons.randomElement(using: &random) else { continue }
+            try late.signal(SIGSTOP)
+            usleep(UInt32.random(in: 20_000...200_000, using: &random))
+            try late.signal(SIGCONT)
+        }
+        return try stranger.waitForEnd(timeout: .zero)
     }
 
     /// All live, what they took is given back, and the app that behaves has events.
