@@ -72,7 +72,9 @@ final class IncomingCalls {
         var isUserAsked = false
         /// Tells when he leaves; followed only while much of his waits.
         var watch: NameWatch.Token?
-        /// How long he is held when he gives no sign of reading, in µs.
+        /// He asked for more before he had his answer, since he was last seen to read.
+        var isEager = false
+        /// How long he is held when he is eager and gives no sign of reading, in µs.
         var patience = IncomingCalls.patience.lowerBound
         /// When he was last answered before others.
         var lastUrgent = Int64.min / 2
@@ -102,9 +104,10 @@ final class IncomingCalls {
     private static let readingShare: Int64 = 4_000
     /// Whoever has so many calls waiting is watched, to forget them when he leaves.
     private static let watchedFrom = 4
-    /// How long a caller is held who gives no sign of reading: programs that only ever wait for their own answers hear no
-    /// Ping. It grows while there is none.
+    /// How long a caller is held who gives no sign of reading, in µs. It grows while there is none.
     private static let patience: ClosedRange<Int64> = 500_000...8_000_000
+    /// As long as one is held who always has his answer before he asks on: programs that only ever wait for that hear no Ping.
+    private static let serialPatience: Int64 = 50_000
     /// Callers that may be asked at a time whether they read.
     private static let pings = 32
     /// Callers whose user may be asked for at a time. A bus keeps only so many calls for a connection.
@@ -148,7 +151,9 @@ final class IncomingCalls {
         }
         let sender = call.sender
         // Known before it is measured, which costs more.
-        guard self.queue.outstanding(of: sender) < CallLimits.outstanding else { return self.refuse(call) }
+        let outstanding = self.queue.outstanding(of: sender)
+        guard outstanding < CallLimits.outstanding else { return self.refuse(call) }
+        if outstanding > 0 { self.callers[sender]?.isEager = true }
         let bytes = call.message.size
         guard bytes <= CallLimits.callBytes else { return self.refuse(call, .tooLarge) }
         if isServed {
@@ -317,13 +322,15 @@ final class IncomingCalls {
         self.refusals.hold(sender)
         self.follow(sender)
         caller.holds += 1
-        let hold = caller.holds
-        self.connection.loop.once(after: caller.patience) { [weak self, weak caller] in
+        let (hold, isEager) = (caller.holds, caller.isEager)
+        self.connection.loop.once(after: isEager ? caller.patience : Self.serialPatience) { [weak self, weak caller] in
             guard let self, let caller, caller.holds == hold, self.queue.isHeld(sender) else { return }
+            // Only now he is seen not to wait for what he is answered.
+            if caller.isEager, !isEager { return self.hold(sender, caller) }
             self.answers.trust(caller.peer)
             self.release(sender)
         }
-        caller.patience = min(2 * caller.patience, Self.patience.upperBound)
+        if isEager { caller.patience = min(2 * caller.patience, Self.patience.upperBound) }
     }
 
     private func release(_ sender: String) {
@@ -341,6 +348,7 @@ final class IncomingCalls {
         let caller = Caller(self.answers.peer(sender))
         caller.peer.onRoom(for: caller) { [weak self, weak caller] _ in
             caller?.patience = Self.patience.lowerBound
+            caller?.isEager = false
             self?.release(sender)
         }
         self.callers[sender] = caller

@@ -193,6 +193,24 @@ extension BusTests {
             #expect(counter.log.count == 120)
         }
 
+        /// A program that blocks for each of its answers reads them and hears no Ping. It is not kept from asking on for seconds.
+        @Test func whoBlocksForEachAnswerIsSoonServedOn() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            // Nobody runs its loop: it hears nothing that it has not asked for.
+            let blocking = Connection(to: .address(station.bus.address), on: try EventLoop())
+            try blocking.openAndWait()
+            let size = 64 << 10
+            let holds = 8
+            let begin = Clock.monotonic.now()
+            for number in 1...holds * CallLimits.unreadBytes / size {
+                blocking.call(Counter.target, "Fetch", UInt32(size)) { _ in }
+                try station.until("it is served") { counter.log.count == number }
+            }
+            // Held as who asks on without a look at his answers, it takes half a minute.
+            #expect(Clock.monotonic.now() - begin < 10_000_000)
+        }
+
         /// libdbus reads no more, from anybody, while it holds too many descriptors of messages.
         @Test func descriptorsThatNobodyTakesHoldUpNobody() throws {
             let station = try Station()
