@@ -161,7 +161,17 @@ final class ReaderSensor {
     }
 
     private func readingDone() {
-        if let time = self.hub.slowsDown, time <= self.now { self.catchUp() }
+        if self.isToSlowDown { self.setTimer() } else { self.tick() }
+    }
+
+    private var isToSlowDown: Bool { self.hub.slowsDown.map { $0 <= self.now } ?? false }
+
+    private func deadlineCame() {
+        if self.isToSlowDown { self.catchUp() }
+        self.tick()
+    }
+
+    private func tick() {
         self.hub.tick(at: self.now, into: &self.actions.wanted)
         self.performAll()
     }
@@ -370,7 +380,7 @@ final class ReaderSensor {
     func fire() {
         if let timer, timer <= self.now {
             self.timer = nil
-            self.readingDone()
+            self.deadlineCame()
         }
         if let retryTimer, retryTimer <= self.now {
             self.retryTimer = nil
