@@ -75,7 +75,8 @@ extension Surroundings {
             #expect(events.first?.hasPrefix("event 2: watch, peak ") == true, "\(lines)")
             #expect(events.first?.hasSuffix(", sent again") == true, "\(lines)")
             try stage.until("the answer") { try stage.count("QueuedBytes", at: Self.object) == 0 }
-            #expect(try stage.count("Redelivered", at: Self.object) == 1)
+            // Who takes longer than a second to write it down is sent it once more.
+            #expect(try stage.count("Redelivered", at: Self.object) >= 1)
             // Numbers go on.
             try stage.shakeAfterRest()
             let third = try again.waitForLine { $0.hasPrefix("event 3: watch, ") }
