@@ -94,7 +94,7 @@ help:
 	@echo 'make test     build all that is tested, the daemons optimised, and run all tests; JOSTLE_TEST_BUS=dbus-broker runs them on the other bus'
 	@echo 'make test-attacks  attack the daemons on both buses, each way for ATTACK_SECONDS=$(ATTACK_SECONDS)'
 	@echo 'make test-fleet  have a bridge and its server live through an outage of OUTAGE=$(OUTAGE) s, and 1000 devices come at once'
-	@echo 'make test-kills  kill the broker, the reader, the bus and an app under load, each KILLS=$(KILLS) times'
+	@echo 'make test-kills  kill the broker, the reader, the bus, an app and the bridge under load, each KILLS=$(KILLS) times'
 	@echo 'make fuzz-bus  say FUZZ_MESSAGES=$(FUZZ_MESSAGES) made-up things to live daemons, twice; FUZZ_SEED= says them again'
 	@echo 'make fuzz-files  open files of a broker with flipped bits, FLIPS=$(FLIPS) times'
 	@echo 'make fuzz-near  feed what is near the corpora, and near what make fuzz found, NEAR_SECONDS=$(NEAR_SECONDS) of each'
@@ -224,11 +224,11 @@ build-programs: $(PROFILE_DATA)
 test: build-all
 	Tests/Scripts/run-suite $(TEST)
 
-# Kills the broker, the reader, the bus and an app under load, each so many times; the suite does it 20 and 6 times.
+# Kills the broker, the reader, the bus, an app and the bridge under load, each so many times; the suite does it 20 and 6 times.
 KILLS ?= 200
 
 test-kills: build-all
-	JOSTLE_KILLS=$(KILLS) $(TEST) --filter 'aKilledBroker(LosesNothing|StillOwes|LosesNoRegistration)|killedAtAnyMoment'
+	JOSTLE_KILLS=$(KILLS) $(TEST) --filter 'aKilledBroker(LosesNothing|StillOwes|LosesNoRegistration)|killedAtAnyMoment|aBridgeKilledAtAnyMoment'
 
 # Says so much to live daemons, whatever their interfaces let one say and more; FUZZ_SEED says the same again.
 FUZZ_MESSAGES ?= 1000000

@@ -2,6 +2,7 @@ import FleetCore
 import Glibc
 import Loop
 import MQTT
+import Randomness
 import TestSupport
 import Testing
 
@@ -219,6 +220,45 @@ extension Surroundings {
             print(
                 "fleet: \(names.count) events, outage \(outage / 1_000) ms with \(owed) in the journal, "
                     + "\(scene.listener.live) live, \(scene.listener.past) past, \(scene.listener.copies) copies")
+        }
+
+        /// Killed again and again while events flow, each time after another number of them: the next one tells of what happens
+        /// within a second, and of all that happened meanwhile.
+        @Test func aBridgeKilledAtAnyMomentLosesNothing() throws {
+            let seed = UInt64.random(in: .min ... .max)
+            let kills = EndToEnd.Disks.areAsked ? EndToEnd.Disks.kills : max(6, EndToEnd.Disks.kills / 4)
+            print("bridge: seed \(seed), \(kills) kills")
+            var random = SeededRandom(seed: seed)
+            let scene = try FleetScene(
+                Self.busy(2, every: "20ms"), server: ["max_queued_messages 0"], broker: ["--journal-size", "1024"])
+            let listener = scene.listener
+            func births() -> Int { listener.others.count { $0.topic == scene.topics.birth } }
+            try scene.startBridge()
+            try listener.wait("events") { listener.live > 5 }
+            var waits: [Duration] = []
+            for _ in 0..<kills {
+                try listener.run(for: .random(in: 0...50_000, using: &random))
+                try scene.killBridge()
+                // What the dead one said comes first.
+                let born = births()
+                let began = ContinuousClock.now
+                try scene.startBridge(waits: false)
+                try listener.wait("a birth") { births() > born }
+                let live = listener.live
+                try listener.wait("an event") { listener.live > live }
+                waits.append(ContinuousClock.now - began)
+            }
+            let names = try scene.waitForAll()
+            scene.check(names)
+            // Each life had one at least.
+            #expect(names.count > kills)
+            #expect(listener.past > 0)
+            let sorted = waits.sorted()
+            print(
+                "\(names.count) events, \(listener.past) past, \(listener.copies) copies; first event after a kill: median "
+                    + "\(sorted[sorted.count / 2]), longest \(sorted[sorted.count - 1])")
+            guard EndToEnd.Disks.areAsked else { return }
+            #expect(sorted.allSatisfy { $0 < .seconds(1) }, "\(sorted.suffix(3))")
         }
 
         /// How fast it catches up, and how late what is live comes meanwhile.
