@@ -57,6 +57,13 @@ package struct BridgeConfiguration: Equatable, Sendable {
         package var session = TimeSpan.seconds(86_400)
 
         package var effectivePort: UInt16 { self.port ?? (self.isSecure ? 8883 : 1883) }
+
+        /// What the file of a password holds, but for the end of the line; `nil`: that is no text.
+        package static func password(in bytes: [UInt8]) -> String? {
+            let end = bytes.lastIndex { $0 != 0x0A && $0 != 0x0D }.map { $0 + 1 } ?? 0
+            // To the library a NUL would be its end.
+            return bytes.contains(0) ? nil : String(validating: bytes[..<end], as: UTF8.self)
+        }
     }
 
     /// What is told besides the bridge's own detectors; `nil`: nothing.

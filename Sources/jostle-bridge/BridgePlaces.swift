@@ -96,18 +96,16 @@ struct BridgePlaces {
         return path
     }
 
-    /// Reads a password: what stands in the file, without the line's end.
+    /// Reads a password.
     func secret(in place: BridgeConfiguration.Place) throws(Missing) -> String {
         let path = try self.found(place)
-        var bytes: [UInt8]
+        let bytes: [UInt8]
         do throws(SystemError) {
             bytes = try InputFile.contents(of: path, atMost: 4_096)
         } catch {
             throw Missing(description: "the password cannot be read: \(path): \(error)")
         }
-        while bytes.last == 0x0A || bytes.last == 0x0D { bytes.removeLast() }
-        // To the library a NUL would be its end.
-        guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
+        guard let text = BridgeConfiguration.Server.password(in: bytes) else {
             throw Missing(description: "the password cannot be read: \(path) holds no text")
         }
         return text

@@ -73,10 +73,7 @@ enum ServerOption {
         }
         settings.user = arguments.value(of: self.user) ?? known?.user
         if let path = try arguments.value(of: self.password) ?? self.path(known?.password) {
-            var bytes = try contents(of: path, atMost: 4_096)
-            while bytes.last == 0x0A || bytes.last == 0x0D { bytes.removeLast() }
-            // To the library a NUL would be its end.
-            guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
+            guard let text = BridgeConfiguration.Server.password(in: try contents(of: path, atMost: 4_096)) else {
                 throw FleetFailure(.usage, "\(path) holds no text")
             }
             settings.password = text

@@ -86,6 +86,16 @@ import Testing
         #expect(findings.count == 1 && !findings.contains { "\($0)".contains("hunter") }, "\(findings)")
     }
 
+    @Test func aPasswordEndsWithItsLine() {
+        let files: [([UInt8], String?)] = [
+            (Array("hunter 2\r\n\n".utf8), "hunter 2"), (Array("a\nb".utf8), "a\nb"), ([0x0A], ""), ([], ""),
+            ([0x61, 0, 0x62], nil), ([0xFF], nil),
+        ]
+        for (bytes, password) in files {
+            #expect(BridgeConfiguration.Server.password(in: bytes) == password, "\(bytes)")
+        }
+    }
+
     @Test func whatIsProbablyNotMeantIsSaid() {
         #expect(self.read("[Server]\nHost=a\nTLS=no\nPassword=credential:p\n").found == ["W052 1:1"])
         #expect(self.read("[Server]\nHost=a\n[Allow]\nDesired=pause\n").found == ["W053 1:1"])

@@ -232,18 +232,17 @@ extension Surroundings {
             let scene = try FleetScene(
                 Self.busy(2, every: "20ms"), server: ["max_queued_messages 0"], broker: ["--journal-size", "1024"])
             let listener = scene.listener
-            func births() -> Int { listener.others.count { $0.topic == scene.topics.birth } }
             try scene.startBridge()
             try listener.wait("events") { listener.live > 5 }
             var waits: [Duration] = []
             for _ in 0..<kills {
                 try listener.run(for: .random(in: 0...50_000, using: &random))
                 try scene.killBridge()
-                // What the dead one said comes first.
-                let born = births()
+                // What the dead one said comes first. It was born before it told of anything.
+                let heard = listener.others.count
                 let began = ContinuousClock.now
                 try scene.startBridge(waits: false)
-                try listener.wait("a birth") { births() > born }
+                try listener.wait("a birth") { listener.others[heard...].contains { $0.topic == scene.topics.birth } }
                 let live = listener.live
                 try listener.wait("an event") { listener.live > live }
                 waits.append(ContinuousClock.now - began)
