@@ -114,6 +114,15 @@ package struct Desk: Sendable {
         return true
     }
 
+    /// The same, with whether it is in front: one that comes there has to be known for it before room is looked for.
+    @discardableResult
+    package mutating func put(
+        _ id: String, _ claims: WindowClaims, as app: NamedApp, isInFront: Bool, isHidden: Bool
+    ) -> Bool {
+        self.setFront(id, isInFront)
+        return self.put(id, claims, as: app, isHidden: isHidden)
+    }
+
     package mutating func close(_ id: String) {
         self.fronts.removeAll { $0 == id }
         self.remove(id)

@@ -39,9 +39,14 @@ final class DeskLink {
         self.change { $0.put(id, claims, as: app, isHidden: isHidden) }
     }
 
+    /// The same, with whether it is in front.
+    func put(_ id: String, _ claims: WindowClaims, isInFront: Bool, isHidden: Bool) {
+        let app = self.naming.app(of: claims)
+        self.change { $0.put(id, claims, as: app, isInFront: isInFront, isHidden: isHidden) }
+    }
+
     func close(_ id: String) { self.change { $0.close(id) } }
     func setFront(_ ids: [String]) { self.change { $0.setFront(ids) } }
-    func setFront(_ id: String, _ isInFront: Bool) { self.change { $0.setFront(id, isInFront) } }
     func contains(_ id: String) -> Bool { self.desk.contains(id) }
     func list(after number: UInt64) -> [Desk.Listed] { self.desk.list(after: number) }
 

@@ -134,8 +134,7 @@ final class ShellSource: FocusSource {
 
     func put(_ window: String, _ claims: WindowClaims, _ state: WindowState) {
         self.begin()
-        self.desk.put(window, claims, isHidden: state == .hidden)
-        self.desk.setFront(window, state == .front)
+        self.desk.put(window, claims, isInFront: state == .front, isHidden: state == .hidden)
     }
 
     func close(_ window: String) { self.desk.close(window) }

@@ -223,9 +223,9 @@ final class WlrSource: FocusSource {
 
     /// A window has told all that changed together.
     fileprivate func changed(_ toplevel: Toplevel) {
-        let id = String(toplevel.number)
-        self.desk.setFront(id, toplevel.isActivated)
-        self.desk.put(id, WindowClaims(appID: toplevel.appID), isHidden: toplevel.isMinimized && !toplevel.isActivated)
+        self.desk.put(
+            String(toplevel.number), WindowClaims(appID: toplevel.appID), isInFront: toplevel.isActivated,
+            isHidden: toplevel.isMinimized && !toplevel.isActivated)
     }
 
     fileprivate func closed(_ toplevel: Toplevel) {

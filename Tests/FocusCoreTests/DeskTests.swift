@@ -258,6 +258,25 @@ private struct Scene {
         #expect(scene.said() == ["A|W|"])
     }
 
+    /// A shell says of one window after the other whether it is in front.
+    @Test func aWindowThatComesInFrontFindsRoomAmongThousands() {
+        var scene = Scene()
+        for number in 0..<Desk.mostWindows { scene.open("W\(number)") }
+        scene.desk.setFront("W0", true)
+        scene.pass(500)
+        scene.step()
+        scene.pass(500)
+        _ = scene.said()
+        scene.desk.put(
+            "W0", WindowClaims(appID: "W"), as: .app(Scene.id("W"), by: .exact), isInFront: false, isHidden: false)
+        let isKept = scene.desk.put(
+            "A", WindowClaims(appID: "A"), as: .app(Scene.id("A"), by: .exact), isInFront: true, isHidden: false)
+        #expect(isKept && scene.desk.count == Desk.mostWindows)
+        scene.step()
+        scene.pass(500)
+        #expect(scene.said().last == "A|W|")
+    }
+
     @Test func thereIsRoomForSoManyBytes() {
         var desk = Desk()
         desk.begin()
