@@ -50,7 +50,11 @@ struct InstalledApps {
     private func registered() throws(CommandFailure) -> [(ListedApp, [String: Value])] {
         var apps: [(ListedApp, [String: Value])] = []
         for row in try self.service.listApps() where !row.app.hasPrefix(":") {
-            apps.append((row, try self.service.app(row.object)))
+            // Of one that has just left there is nothing to be said.
+            let own = try self.service.unlessRefused { () throws(CommandFailure) in
+                try self.service.app(row.object)
+            }
+            if let own { apps.append((row, own)) }
         }
         return apps
     }

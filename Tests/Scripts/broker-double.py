@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Answers an app as the broker does, and sends it events: broker-double.py ADDRESS EVENTS [early | TEXT].
+"""Answers an app as the broker does, and sends it events: broker-double.py ADDRESS EVENTS [early | left | TEXT].
 
 Prints each app id and each detector it is given, and "sent" when the bus has the events. "early" sends the first one ahead
-of the answer. Whoever asks for tasks is shown one that says TEXT in each place; the list of apps has no end. For tests of programs
-that speak to the broker.
+of the answer. Whoever asks for tasks is shown one that says TEXT in each place; the list of apps has no end. With "left" it has one app,
+which has left when it is asked about. For tests of programs that speak to the broker.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ PATH = "/org/jostle/Broker1/apps/one"
 
 async def main():
     bus = await MessageBus(bus_address=sys.argv[1]).connect()
-    wanted, early = int(sys.argv[2]), sys.argv[3:] == ["early"]
+    wanted, early, left = int(sys.argv[2]), sys.argv[3:] == ["early"], sys.argv[3:] == ["left"]
 
     def event(app, sequence):
         now = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
@@ -53,7 +53,8 @@ async def main():
             return Message.new_method_return(
                 message, "a(ssssa{sv})", [[[text, text, text, text, {"waits-for": Variant("as", [text])}]]])
         if (message.interface, message.member) == ("org.jostle.Broker1", "ListApps"):
-            return Message.new_method_return(message, "a(oa{sv})", [[[PATH, {"app": Variant("s", "one")}]]])
+            rows = [] if left and "after" in message.body[0] else [[PATH, {"app": Variant("s", "one")}]]
+            return Message.new_method_return(message, "a(oa{sv})", [rows])
         return None
 
     bus.add_message_handler(answer)

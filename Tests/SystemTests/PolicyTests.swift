@@ -94,6 +94,20 @@ extension Surroundings {
             #expect(builtIn.status == 0 && builtIn.stdout.isEmpty, "\(builtIn)")
         }
 
+        /// An app may leave between the list of them and the question about it.
+        @Test func anAppThatLeavesMeanwhileKeepsNothingFromBeingChecked() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let double = try BackgroundProgram(tool: [
+                "python3", Programs.source("Tests/Scripts/broker-double.py"), stage.address, "0", "left",
+            ])
+            try stage.bus.waitForName("org.jostle.Broker1")
+            let files = try stage.directory("checked", ["10-one": "[Policy]\nDefault=allow\n"])
+            let checked = try stage.jostle("policy", "check", "--apps", files)
+            #expect(checked.status == 0 && checked.stderr.isEmpty, "\(checked)")
+            #expect(double.end == nil)
+            _ = try double.terminate()
+        }
+
         @Test func aBrokenFileLeavesTheOldPolicy() throws {
             let (stage, file) = try self.stage("[Policy]\nDefault=allow\n")
             #expect(try stage.property("PolicyFiles", at: Stage.Object.broker) == "as 1 \"\(file)\"")
