@@ -311,8 +311,8 @@ let package = Package(
         tests(
             "CommandTests",
             [
-                "jostle", "Arbitration", "BrokerCore", "DBus", "DaemonSupport", "Detection", "JostleClient", "Motion",
-                "PolicyFiles", "Protocol", "Scenarios", "TestSupport", "Traces",
+                "jostle", "Arbitration", "BrokerCore", "DBus", "DaemonSupport", "Detection", "JostleClient", "Journal",
+                "Motion", "PolicyFiles", "Protocol", "Scenarios", "TestSupport", "Traces",
             ]),
         // Looks into no program, so that it is built while they are.
         tests(

@@ -146,9 +146,10 @@ struct TuneCommand {
             self.terminal.print(
                 SweepReport.sentence(
                     sweep.advice(target: self.target), target: self.target, unit: sweep.subject.unit))
-            if let kept = self.keptFrom(clips, sweep.subject) {
+            if let kept = self.kept(clips, sweep.subject) {
                 self.terminal.print(
-                    "unknown: all below \(rounded(kept)) \(sweep.subject.unit); no motion was kept there")
+                    "unknown: all \(kept.elsewhere) \(rounded(kept.bound)) \(sweep.subject.unit); no motion was kept there"
+                )
             }
             progress.hide()
             if let doubt = sweep.doubt { complain("\(sweep.subject.title): \(doubt)") }
@@ -192,11 +193,11 @@ struct TuneCommand {
         return clips.choice.has(moment)
     }
 
-    /// Below which value nobody knows what there was; `nil`: all that there is was kept, or it is no threshold that is tuned.
-    private func keptFrom(_ clips: [PastClip], _ subject: ThresholdSweep.Subject) -> Double? {
+    /// Beyond which value nobody knows what there was; `nil`: all that there is was kept, or it is no threshold that is tuned.
+    private func kept(_ clips: [PastClip], _ subject: ThresholdSweep.Subject) -> KeptMotion? {
         guard subject.parameterName == "threshold" else { return nil }
-        return clips.flatMap(\.stored.moments).filter { self.counts($0, subject) }.compactMap(\.keptFrom)
-            .filter { $0 > 0 }.max()
+        let moments = clips.flatMap(\.stored.moments).filter { self.counts($0, subject) }
+        return KeptMotion.ofAll(moments.compactMap { KeptMotion($0) })
     }
 
     /// Counts clips as motion that is to be found. Returns how many there were.
@@ -258,8 +259,9 @@ struct TuneCommand {
             range = low...max(low, min(range.upperBound, parameter.defaultValue * 3))
         }
         let subject = ThresholdSweep.Subject.preset(name, parameter: parameter)
-        if let kept = self.keptFrom(clips, subject) {
-            range = min(max(kept, range.lowerBound), range.upperBound)...range.upperBound
+        if let kept = self.kept(clips, subject) {
+            let bound = min(max(kept.bound, range.lowerBound), range.upperBound)
+            range = kept.isOfLittle ? range.lowerBound...bound : bound...range.upperBound
         }
         let sweep = ThresholdSweep(
             subject, options: request.options, over: range, steps: Self.steps, phases: self.phases)

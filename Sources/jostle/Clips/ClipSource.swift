@@ -33,7 +33,8 @@ struct PastClip {
         var reach = found ?? moment.peak
         if let threshold = moment.threshold, let detector, moment.isNear {
             reach = detector.isCompared && threshold > 0 ? max(reach, moment.peak) : reach
-            if threshold > 0 { reach = min(reach, threshold) }
+            // Where less is more it stayed above.
+            if threshold > 0 { reach = detector.asksForLittle ? max(reach, threshold) : min(reach, threshold) }
         }
         return Strength(reach: reach, threshold: moment.threshold, unit: unit)
     }
@@ -53,11 +54,6 @@ struct PastClip {
     static func value(_ value: Double, _ unit: String) -> String {
         unit.isEmpty ? Digits.text(value) : "\(Digits.text(value)) \(unit)"
     }
-}
-
-extension StoredClip.Moment {
-    /// From which strength on all motion of its detector was kept.
-    var keptFrom: Double? { self.threshold.map { $0 * NearMiss.share } }
 }
 
 extension JSONLine {

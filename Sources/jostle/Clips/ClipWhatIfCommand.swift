@@ -72,7 +72,7 @@ struct ClipWhatIfCommand {
 
     private func tryOut(_ detector: CompiledDetector, on clips: [PastClip], _ progress: Progress) {
         var tally = Tally()
-        var lowest: Double?
+        var kept: KeptMotion?
         for clip in clips {
             progress.advance(by: 1)
             guard clip.stored.sensor == detector.sensor else { continue }
@@ -83,23 +83,19 @@ struct ClipWhatIfCommand {
                 if fate == .hit, moment.isNear { tally.more += 1 }
                 if fate == .none, !moment.isNear { tally.fewer += 1 }
                 if moment.isNear == (fate == .hit) { tally.apps.insert(moment.app) }
-                if let kept = moment.keptFrom, Self.isBelow(detector, kept) {
+                if let own = KeptMotion(moment), let threshold = detector.threshold, own.isTooMuch(threshold) {
                     tally.isUnknown = true
-                    lowest = max(lowest ?? kept, kept)
+                    kept = KeptMotion.ofAll([kept, own].compactMap { $0 })
                 }
                 self.show(moment, in: clip, fate)
             }
         }
-        self.summarize(detector, tally, kept: lowest)
+        self.summarize(detector, tally, kept)
     }
 
     /// A detector is compared with those of its own kind only: what others kept says nothing of it.
     private func isLike(_ moment: StoredClip.Moment, _ detector: CompiledDetector) -> Bool {
         moment.preset == (detector.preset ?? "") && self.choice.has(moment)
-    }
-
-    private static func isBelow(_ detector: CompiledDetector, _ kept: Double) -> Bool {
-        detector.threshold.map { $0 > 0 && $0 < kept } ?? false
     }
 
     private func fate(
@@ -135,7 +131,7 @@ struct ClipWhatIfCommand {
         self.terminal.print("  would be  \(fate == .hit ? "a hit" : "no hit")")
     }
 
-    private func summarize(_ detector: CompiledDetector, _ tally: Tally, kept: Double?) {
+    private func summarize(_ detector: CompiledDetector, _ tally: Tally, _ kept: KeptMotion?) {
         let unit = detector.dimension.canonicalUnit
         if self.isJSON {
             var line = JSONLine()
@@ -145,17 +141,19 @@ struct ClipWhatIfCommand {
             line.add("more", tally.more)
             line.add("fewer", tally.fewer)
             line.add("unknown", tally.isUnknown)
-            if let kept { line.add("kept_from", kept) } else { line.addNull("kept_from") }
+            if let kept { line.add("kept_from", kept.bound) } else { line.addNull("kept_from") }
             self.terminal.print(line.text)
             return
         }
-        let threshold = detector.threshold.map { " over \(PastClip.value($0, unit))" } ?? ""
+        let side = detector.asksForLittle ? "below" : "over"
+        let threshold = detector.threshold.map { " \(side) \(PastClip.value($0, unit))" } ?? ""
         self.terminal.print(
             "\(printable(detector.name))\(threshold): \(tally.hits) \(tally.hits == 1 ? "hit" : "hits") in clips instead of \(tally.hitsThen), "
                 + "\(tally.more) more and \(tally.fewer) fewer")
         if tally.isUnknown, let kept {
             self.terminal.print(
-                "unknown: how many more there would be; below \(PastClip.value(kept, unit)) no motion was kept")
+                "unknown: how many more there would be; \(kept.elsewhere) \(PastClip.value(kept.bound, unit)) "
+                    + "no motion was kept")
         }
         guard let value = detector.threshold, let preset = detector.preset, PresetCatalogue.hasThreshold(preset),
             let app = tally.apps.first

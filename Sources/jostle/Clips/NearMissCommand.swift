@@ -81,9 +81,11 @@ enum NearMissText {
         ]
         guard let detector, let threshold = strength.threshold else { return lines }
         let unit = detector.dimension.canonicalUnit
-        // What is shown is to be a hit: rounded away from it.
-        let lower = strength.reach < threshold ? (strength.reach * 100).rounded(.down) / 100 : strength.reach
-        let spelled = "\(Digits.text(lower < strength.reach ? lower : lower - 0.01))\(unit)"
+        // What is shown is to be a hit: rounded away from it, upwards where less is more.
+        let sign = detector.asksForLittle ? -1.0 : 1
+        let (reach, limit) = (sign * strength.reach, sign * threshold)
+        let lower = reach < limit ? (reach * 100).rounded(.down) / 100 : reach
+        let spelled = "\(Digits.text(sign * (lower < reach ? lower : lower - 0.01)))\(unit)"
         if PresetCatalogue.hasThreshold(moment.preset) {
             lines.append("  a threshold of \(spelled) would have made it one; what else that would hit, says")
             lines.append("  jostle whatif --detector \(moment.preset),threshold=\(spelled)")

@@ -1,0 +1,56 @@
+import Detection
+import Motion
+import Testing
+
+@testable import Journal
+@testable import jostle
+
+/// What is told of motion in clips: how far it went where less is more, and of which motion nobody knows.
+@Suite struct KeptMotionTests {
+    private static let fall: DetectorOptions = ["when": .text("norm(x, y, z) < 0.4g"), "every": .text("10ms")]
+
+    /// A clip of a second at rest, but for a tenth of it, with one moment.
+    private func clip(_ value: Double, of options: DetectorOptions) throws -> PastClip {
+        let detector = try DetectorCompiler.compile(DetectorRequest(name: "d", options: options), for: nil)
+        var motion = SampleBlock(channels: 3)
+        for row in 0..<100 {
+            let z = (50..<60).contains(row) ? value : 1
+            motion.append(Timestamp(microseconds: Int64(row + 1) * 10_000), [0, 0, z].span)
+        }
+        var clip = StoredClip(id: 1, wall: 1, user: 0, sensor: "accelerometer", channels: ["x", "y", "z"], motion)
+        clip.add(
+            StoredClip.Moment(
+                app: "org.example.A", detector: "d", preset: detector.preset ?? "",
+                options: DetectorText.write(detector), time: 510_000, wall: 1, peak: value,
+                threshold: detector.threshold, isNear: true))
+        return PastClip(stored: clip)
+    }
+
+    private func kept(of options: DetectorOptions) throws -> KeptMotion {
+        try #require(KeptMotion(try self.clip(1, of: options).stored.moments[0]))
+    }
+
+    /// What nearly is a fall stays above the threshold, and a higher one makes it a fall.
+    @Test func whatAsksForLittleWentAsFarAsItDid() throws {
+        let clip = try self.clip(0.45, of: Self.fall)
+        let strength = clip.strength(of: clip.stored.moments[0])
+        #expect(abs(strength.reach - 0.45) < 0.002 && strength.threshold == 0.4)
+        let fall = try self.clip(0.45, of: ["preset": .text("free-fall")])
+        let lines = NearMissText.lines(fall, fall.stored.moments[0], time: "now")
+        #expect(lines.last == "  jostle whatif --detector free-fall,threshold=0.46g")
+    }
+
+    @Test func ofWhatWasNotKeptNobodyKnows() throws {
+        let shake = try self.kept(of: ["preset": .text("shake.planar"), "threshold": .number(2.3)])
+        #expect(abs(shake.bound - 1.84) < 1e-9 && shake.elsewhere == "below")
+        #expect(shake.isTooMuch(1.8) && !shake.isTooMuch(1.9) && !shake.isTooMuch(3))
+        let fall = try self.kept(of: Self.fall)
+        #expect(abs(fall.bound - 0.5) < 1e-9 && fall.elsewhere == "above")
+        #expect(fall.isTooMuch(0.6) && !fall.isTooMuch(0.45) && !fall.isTooMuch(0.1))
+        // What has to last is noticed when it is a hit, and not before.
+        let lasting = try self.kept(of: ["preset": .text("free-fall")])
+        #expect(lasting.bound == 0.4 && lasting.isTooMuch(0.45) && !lasting.isTooMuch(0.3))
+        #expect(KeptMotion.ofAll([fall, lasting])?.bound == 0.4)
+        #expect(KeptMotion.ofAll([]) == nil)
+    }
+}
