@@ -141,8 +141,8 @@ final class BrokerService {
         self.tell(.life(.sleep(true)), at: begin)
         self.tell(.life(.sleep(false)), at: arrival)
         let wall = Clock.wallClock()
-        self.links.history.note(.sleep, "asleep", at: wall - (arrival - begin).microseconds)
-        self.links.history.note(.sleep, "awake", at: wall)
+        self.links.history.sleep(true, at: wall - (arrival - begin).microseconds)
+        self.links.history.sleep(false, at: wall)
     }
 
     /// Tells the core what tasks go by until they begin.
@@ -169,7 +169,7 @@ final class BrokerService {
 
     /// The system goes to sleep, or is back.
     func sleep(_ begins: Bool) {
-        self.links.history.note(.sleep, begins ? "asleep" : "awake")
+        self.links.history.sleep(begins)
         self.happened(.life(.sleep(begins)))
         if !begins { self.clock.noteAwake() }
     }

@@ -22,6 +22,8 @@ final class HistoryLink {
     private var states: [AppHandle: String] = [:]
     private var asks: [AppHandle: [String: Need]] = [:]
     private var sensors: [String: SensorNotes] = [:]
+    /// The system sleeps, and whatever sensors are to do, none runs.
+    private var isAsleep = false
     /// Since when sensors may run otherwise than was noted, which is looked at soon.
     private var sensorsSince: Int64?
     /// Before that time they are not looked at again, in µs of `Clock.monotonic`.
@@ -94,6 +96,15 @@ final class HistoryLink {
         guard self.store != nil, self.device[kind] != value else { return }
         self.device[kind] = value
         self.note(JournalChange(kind, user: self.user, value), at: wall)
+    }
+
+    /// The system goes to sleep, or is back.
+    func sleep(_ begins: Bool, at time: Int64? = nil) {
+        let wall = time ?? Clock.wallClock()
+        self.note(.sleep, begins ? "asleep" : "awake", at: wall)
+        guard self.isAsleep != begins else { return }
+        self.isAsleep = begins
+        self.noteSensors(at: wall)
     }
 
     // MARK: Apps
@@ -185,12 +196,12 @@ final class HistoryLink {
         }
     }
 
-    private func noteSensors() {
-        let (since, streams) = (self.sensorsSince, self.service.core.sensing.sensors)
+    private func noteSensors(at time: Int64? = nil) {
+        let (since, streams) = (time ?? self.sensorsSince, self.service.core.sensing.sensors)
         self.sensorsSince = nil
         var rates: [(name: String, rate: Double)] = []
         for stream in streams {
-            let rate = stream.isAvailable ? stream.inForce?.rate ?? 0 : 0
+            let rate = stream.isAvailable && !self.isAsleep ? stream.inForce?.rate ?? 0 : 0
             guard self.sensors[stream.name, default: SensorNotes()].rate != rate else { continue }
             self.sensors[stream.name, default: SensorNotes()].rate = rate
             rates.append((name: stream.name, rate: rate))

@@ -241,6 +241,29 @@ extension EndToEnd {
             try stage.until("it is awake") { try remaining() < last }
         }
 
+        /// Whatever apps ask for, nobody reads a sensor while the system sleeps: a report is not to count that time.
+        @Test func noSensorIsNotedToRunWhileItSleeps() throws {
+            let stage = try Stage(broker: false)
+            let mock = try self.startLogin(stage)
+            try stage.startBroker()
+            let app = try stage.watch("shake", "--app", Self.app)
+            let query = """
+                import sqlite3,sys
+                journal=sqlite3.connect(f"file:{sys.argv[1]}?mode=ro",uri=True)
+                rows=journal.execute("SELECT rate FROM change WHERE kind='sensor' ORDER BY id").fetchall()
+                print("runs" if rows[-1][0] > 0 else "rests")
+                """
+            func noted() throws -> String {
+                try Tool.run(["python3", "-c", query, "\(stage.state)/journal.db"]).stdout
+            }
+            try stage.until("the sensor runs") { try noted() == "runs\n" }
+            try self.sleep(true, stage)
+            try stage.until("it sleeps") { try noted() == "rests\n" }
+            try self.sleep(false, stage)
+            try stage.until("it is awake") { try noted() == "runs\n" }
+            _ = (try mock.terminate(), try app.terminate())
+        }
+
         /// One that is a bus of its own, as a session's broker has it, is found again when it has begun anew.
         @Test func aLoginBusThatBeginsAnewIsFoundAgain() throws {
             let there = try Stage(source: nil, broker: false, replaceable: true)
