@@ -133,7 +133,9 @@ package struct DayDigest: Sendable {
     package mutating func add(_ change: HistoryDigest.Change) { self.history.add(change) }
 
     /// There is no more.
-    package mutating func finish() { self.history.finish() }
+    ///
+    /// - Parameter isInUse: A broker may still be at work on the journal, and nothing has changed since the last that it noted.
+    package mutating func finish(isInUse: Bool) { self.history.finish(isInUse: isInUse) }
 }
 
 extension DayDigest.Tally {

@@ -53,7 +53,8 @@ package struct DayPage: Sendable {
         self.clock = clock
         self.hasChanges = hasChanges
         self.questions = ReportQuestions(
-            since: digest.since, until: digest.until, hasChanges: hasChanges, hasClips: nearMisses != nil)
+            since: digest.since, until: digest.until, hasChanges: hasChanges, hasClips: nearMisses != nil,
+            isInUse: digest.history.isInUse)
     }
 
     /// So large a page becomes while there is anything that can be said more briefly.

@@ -95,6 +95,8 @@ package struct HistoryDigest: Sendable {
     /// The same of sensors, apart: few run, and each of thousands that ask for one has them looked at.
     private var running: [Key: Open] = [:]
     private var run: (number: Int64, last: Int64)?
+    /// The broker of the last run may still be at work.
+    private(set) var isInUse = true
 
     /// More than this is not drawn of one thing.
     private static let mostSpans = 400
@@ -129,8 +131,9 @@ package struct HistoryDigest: Sendable {
         }
     }
 
-    mutating func finish() {
-        if self.run != nil { self.closeAll(at: self.until) }
+    mutating func finish(isInUse: Bool) {
+        self.isInUse = isInUse
+        if let run { self.closeAll(at: isInUse ? self.until : run.last) }
     }
 
     private mutating func addGap(_ change: Change) {

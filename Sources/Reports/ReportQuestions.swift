@@ -4,6 +4,8 @@ struct ReportQuestions {
     let until: Int64
     let hasChanges: Bool
     let hasClips: Bool
+    /// A broker may still be at work on the journal.
+    let isInUse: Bool
 
     private var time: String { "wall >= \(self.since) AND wall < \(self.until)" }
 
@@ -105,6 +107,17 @@ struct ReportQuestions {
         """
     }
 
+    /// Until when what a broker noted last held: of one that is at work until now, of others until the last that they noted.
+    private var end: String {
+        let last = "(SELECT max(wall) FROM noted n WHERE n.run = noted.run)"
+        guard self.isInUse else { return last }
+        return """
+            CASE WHEN run < (SELECT max(run) FROM noted)
+                OR EXISTS (SELECT 1 FROM noted n WHERE n.run = noted.run AND n.kind = 'end')
+            THEN \(last) ELSE \(self.until) END
+            """
+    }
+
     /// What held, and from when to when within the time: until the next of its kind, or until its broker ended.
     private var spans: String {
         """
@@ -112,9 +125,7 @@ struct ReportQuestions {
         span AS (SELECT run, kind, app, user, value, rate, count, max(wall, \(self.since)) AS since,
             min(\(self.until), coalesce(lead(wall) OVER (
                 PARTITION BY run, kind, app, user, CASE WHEN kind IN ('asks', 'sensor') THEN value END ORDER BY id),
-            CASE WHEN run < (SELECT max(run) FROM noted)
-                OR EXISTS (SELECT 1 FROM noted n WHERE n.run = noted.run AND n.kind = 'end')
-            THEN (SELECT max(wall) FROM noted n WHERE n.run = noted.run) ELSE \(self.until) END)) AS until
+            \(self.end))) AS until
             FROM noted)
 
         """

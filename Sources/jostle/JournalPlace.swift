@@ -1,5 +1,7 @@
 import DBus
 import DaemonSupport
+import Glibc
+import Loop
 
 /// Where the journal is that a command reads.
 enum JournalPlace {
@@ -18,5 +20,20 @@ enum JournalPlace {
             throw UsageProblem("\(command): there is no HOME with a journal in it: give --state-dir")
         }
         return directory
+    }
+
+    /// Whether a broker may be at work there: one that keeps a journal holds the lock beside it. Where nobody can tell, one may be.
+    ///
+    /// The corresponding C function is `flock`.
+    static func isInUse(_ directory: String) -> Bool {
+        do throws(SystemError) {
+            let lock = try OwnedDescriptor(opening: "\(directory)/lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+            let raw = lock.raw
+            // It is shared with others who look, and given back at once.
+            _ = try systemCall("flock") { flock(raw, LOCK_SH | LOCK_NB) }
+            return false
+        } catch {
+            return error.code != ENOENT
+        }
     }
 }

@@ -7,7 +7,7 @@ import Testing
     private static let nobody = DayDigest.App("", 1_000)
 
     private func digest(
-        from since: Int64 = 100, to until: Int64 = 200,
+        from since: Int64 = 100, to until: Int64 = 200, isInUse: Bool = true,
         _ changes: [(run: Int64, wall: Int64, kind: String, value: String, rate: Double?)]
     ) -> HistoryDigest {
         var digest = DayDigest(since: since, until: until)
@@ -18,7 +18,7 @@ import Testing
                     run: change.run, wall: change.wall, kind: change.kind, app: isOfApp ? Self.app : Self.nobody,
                     value: change.value, rate: change.rate, count: change.kind == "asks" ? 2_000_000 : 3))
         }
-        digest.finish()
+        digest.finish(isInUse: isInUse)
         return digest.history
     }
 
@@ -40,6 +40,19 @@ import Testing
         #expect(killed.device["lock"]?["unlocked"]?.microseconds == 10)
         let alive = self.digest([(1, 110, "state", "background", nil)])
         #expect(alive.states.values.map(\.microseconds) == [90])
+    }
+
+    /// Of a broker that was killed, or whose journal is a copy, no more is known before there is another one.
+    @Test func whatNobodyIsAtWorkOnEndsWithTheLastThingNoted() {
+        let changes: [(run: Int64, wall: Int64, kind: String, value: String, rate: Double?)] = [
+            (1, 110, "state", "background", nil), (1, 120, "sensor", "accelerometer", 50),
+            (1, 140, "lock", "locked", nil),
+        ]
+        let history = self.digest(isInUse: false, changes)
+        #expect(history.states.values.map(\.microseconds) == [30])
+        #expect(history.sensors["accelerometer"]?.microseconds == 20)
+        #expect(self.digest(changes).sensors["accelerometer"]?.microseconds == 80)
+        #expect(self.digest(isInUse: false, []).first == nil)
     }
 
     /// A sensor counts for an app while both are so: it runs, and the app asks for it.
@@ -71,7 +84,7 @@ import Testing
                 add("asks", app, wall, "accelerometer", Double(round + 1))
             }
         }
-        digest.finish()
+        digest.finish(isInUse: true)
         #expect(ContinuousClock.now - start < .seconds(10))
         // The first of them has asked all the time.
         let times = digest.history.needs.values.map(\.microseconds)

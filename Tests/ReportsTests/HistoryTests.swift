@@ -95,4 +95,32 @@ import Testing
         #expect(asked.status == 0 && asked.stdout.hasPrefix("11 tables, "), "\(asked.stdout)\(asked.stderr)")
         #expect(try String(contentsOfFile: page, encoding: .utf8).contains(Self.app))
     }
+
+    /// What a killed broker had noted last does not go on because nobody notes anything more.
+    @Test func whatAKilledBrokerNotedHasAnEnd() throws {
+        let scene = try Scene()
+        let app = try scene.start("watch", "--json", "shake.magnitude,threshold=0.5g,rest=0s", "--app", Self.app)
+        _ = try app.waitForLine { $0.hasPrefix("{\"detector\":") }
+        for kind in ["sensor", "asks"] { try scene.until(kind) { try !scene.noted(kind).isEmpty } }
+        try scene.broker.signal(SIGKILL)
+        _ = try scene.broker.waitForEnd()
+        usleep(3_000_000)
+        let page = "\(scene.bus.directory)/day.html"
+        let made = try Tool.run([
+            Programs.path(of: "jostle"), "report", "--since", "1h", "--state-dir", scene.state, "-o", page,
+        ])
+        try #require(made.status == 0, "\(made)")
+        let figure = """
+            import html,re,sys
+            text=re.sub(r"\\s+"," ",html.unescape(re.sub(r"<[^>]+>"," ",open(sys.argv[1],encoding="utf-8").read())))
+            ran=re.search(r"the busiest sensor ran ([0-9.]+) (\\w+)",text)
+            print("goes on" if ran and ran[2]!="ms" and float(ran[1])>=3 else "ended")
+            """
+        #expect(try Tool.run(["python3", "-c", figure, page]).stdout == "ended\n")
+        let asked = try Tool.run([
+            "python3", Programs.source("Tests/Scripts/report-numbers.py"), page, "\(scene.state)/journal.db",
+        ])
+        #expect(asked.status == 0, "\(asked.stdout)\(asked.stderr)")
+        _ = try app.terminate()
+    }
 }

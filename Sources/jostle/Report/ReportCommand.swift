@@ -54,6 +54,8 @@ struct ReportCommand {
     }
 
     private func page(from since: Int64, to until: Int64) throws(CommandFailure) -> String {
+        // Before anything is read: one that ends meanwhile has said so.
+        let isInUse = JournalPlace.isInUse(self.directory)
         var digest = DayDigest(since: since, until: until)
         do throws(JournalFailure) {
             let reader = try JournalReader(in: self.directory)
@@ -71,7 +73,7 @@ struct ReportCommand {
                 digest.add(HistoryDigest.Change(change, run: run, wall: wall))
                 progress.read(.changes, wall)
             }
-            digest.finish()
+            digest.finish(isInUse: isInUse)
             let newest = try reader.answer(
                 JournalQuery(since: since, until: until - 1, keeping: .newest, limit: Self.stories))
             if newest.unreadable > 0 {
