@@ -30,6 +30,11 @@ import Traces
         #expect(!lines.joined().contains("\u{1B}"))
     }
 
+    @Test func aFallIsBelowItsThreshold() {
+        let picture = self.picture([.init(title: "app/fall", threshold: 0.4, asksForLittle: true)])
+        #expect(picture.lines(width: 80, height: 24, Self.plain).last == "1 app/fall  below 0.40 g  0 hits")
+    }
+
     @Test func aFlatLineAPeakAThresholdAndAHit() throws {
         var picture = self.picture([.init(title: "app/shake", threshold: 2)])
         // Two seconds at 1 g, then a tenth up to 3 g, then 1 g again.

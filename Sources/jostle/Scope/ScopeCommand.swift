@@ -66,7 +66,8 @@ struct ScopeCommand {
         let watched = compiled.map { one in
             ScopePicture.Watched(
                 title: one.title,
-                threshold: one.detector.dimension == signal.dimension ? one.detector.threshold : nil)
+                threshold: one.detector.dimension == signal.dimension ? one.detector.threshold : nil,
+                asksForLittle: one.detector.asksForLittle)
         }
         var session = ScopeSession(
             signal, compiled.map { $0.detector }, sensor,

@@ -16,7 +16,7 @@ struct ScopeLines {
 
     func opening(_ picture: ScopePicture) -> String {
         let marked = picture.watched.map { one in
-            one.title + (one.threshold.map { " over \(rounded($0)) \(self.unit)" } ?? "")
+            one.title + (one.limit(in: self.unit).map { " \($0)" } ?? "")
         }
         return picture.heading
             + "; " + (marked.isEmpty ? picture.nobody : marked.joined(separator: ", "))

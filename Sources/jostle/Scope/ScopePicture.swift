@@ -10,10 +10,17 @@ struct ScopePicture {
         var title: String
         /// Where its line is; `nil` when it measures something else than what is drawn.
         var threshold: Double?
+        /// It hits below that, as a fall does.
+        var asksForLittle = false
         var hits = 0
         var lastHit: Timestamp?
         /// Hits that were none in the rhythm that they came in.
         var held: UInt64 = 0
+
+        /// What it hits, as people read it; `nil` where that is not drawn.
+        func limit(in unit: String) -> String? {
+            self.threshold.map { "\(self.asksForLittle ? "below" : "over") \(rounded($0)) \(unit)" }
+        }
     }
 
     /// The signal in one step of time: from its lowest to its highest, and who was hit.
@@ -301,7 +308,7 @@ struct ScopePicture {
         if self.watched.isEmpty { return [self.nobody] }
         var lines = self.watched.prefix(Self.legend).indices.map { index in
             let one = self.watched[index]
-            let threshold = one.threshold.map { "  over \(rounded($0)) \(self.unit)" } ?? ""
+            let threshold = one.limit(in: self.unit).map { "  \($0)" } ?? ""
             let last = one.lastHit.map { ", last \(rounded(max(0, (self.latest - $0).seconds), 1)) s ago" } ?? ""
             let held = one.held > 0 ? ", \(one.held) held by activity" : ""
             return String(
