@@ -141,9 +141,10 @@ func rounded(_ value: Double, _ digits: Int = 2) -> String {
     guard value.isFinite, value.magnitude < 1e15 else { return "\(value)" }
     var scale = 1.0
     for _ in 0..<digits { scale *= 10 }
-    let scaled = (value.magnitude * scale).rounded()
-    let whole = UInt64(scaled / scale)
-    let rest = "\(UInt64(scaled) - whole * UInt64(scale))"
+    // In whole numbers: a large quotient is rounded up, to more than there is.
+    let scaled = UInt64((value.magnitude * scale).rounded())
+    let (whole, remainder) = scaled.quotientAndRemainder(dividingBy: UInt64(scale))
+    let rest = "\(remainder)"
     let sign = value < 0 && scaled > 0 ? "-" : ""
     return digits == 0
         ? "\(sign)\(whole)" : "\(sign)\(whole)." + String(repeating: "0", count: digits - rest.count) + rest

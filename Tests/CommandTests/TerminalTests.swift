@@ -15,6 +15,16 @@ import Testing
         #expect(AppCommand.loudness(share) == text)
     }
 
+    /// Whatever a sensor reads, and an app asks for, can be printed.
+    @Test(arguments: [750_000_000_000_001, 653_268_690_725_805, 147_213_227_653_257, 999_999_999_999_999, 1e15, 0.125])
+    func anyNumberIsTold(_ number: Double) throws {
+        for digits in 0...3 {
+            let text = rounded(number, digits)
+            #expect(abs(try #require(Double(text)) - number) < 1, "\(text)")
+            #expect(Double(rounded(-number, digits)) == Double("-\(text)"))
+        }
+    }
+
     /// Whatever stands for our styles in the meantime, no list of names is long enough to guess it, nor is any name that ends
     /// with what makes one character with the next.
     @Test func nobodyElseHasOurStyles() {
