@@ -20,8 +20,8 @@ final class AttributePoll {
     /// What was read between this start and the next stop; `nil`: nothing is to be read.
     private var opening: UInt64?
     private var openings: UInt64 = 0
-    /// A reading that did not come back was told.
-    private var isOverdue = false
+    /// A reading has not come back: until it does, nothing of the device may be touched where others wait for it.
+    private(set) var isStuck = false
     /// Serves the next readings, empty.
     private var spare = Readings()
 
@@ -54,12 +54,6 @@ final class AttributePoll {
         self.stop()
         if let watch { self.loop.cancel(watch) }
         if let wakeup { self.loop.cancel(wakeup) }
-    }
-
-    /// Says whether a reading has not come back: until it does, nothing of the device may be touched where others wait for it.
-    var isStuck: Bool {
-        let since = self.desk.withLock { $0.readingSince }
-        return self.isOverdue || since.map { Clock.monotonic.now() - $0 >= self.limits.patience } ?? false
     }
 
     /// Says what is wrong while a reading has not come back.
@@ -139,13 +133,9 @@ final class AttributePoll {
 
     /// A reading has not come back in time.
     private func look() {
-        let isLate = self.desk.withLock { desk in
-            guard let time = desk.alarm?.time, time <= Clock.monotonic.now() else { return false }
-            desk.alarm?.set(for: nil)
-            return true
-        }
+        let isLate = self.desk.withLock { $0.alarm?.takeDue(at: Clock.monotonic.now()) ?? false }
         guard isLate else { return }
-        self.isOverdue = true
+        self.isStuck = true
         if self.opening != nil { self.sink?.pollFailed(self.stuck) }
     }
 
@@ -155,7 +145,7 @@ final class AttributePoll {
         swap(&taken, &self.spare)
         let isReading = self.desk.withLock { desk in
             swap(&desk.readings, &taken)
-            return desk.readingSince != nil
+            return desk.isReading
         }
         let opening = self.opening
         var value = 0
@@ -172,8 +162,8 @@ final class AttributePoll {
         if !taken.items.isEmpty { self.sink?.pollDone() }
         taken.removeAll()
         swap(&taken, &self.spare)
-        guard self.isOverdue, !isReading else { return }
-        self.isOverdue = false
+        guard self.isStuck, !isReading else { return }
+        self.isStuck = false
         self.sink?.pollReturned()
     }
 
@@ -233,8 +223,8 @@ final class AttributePoll {
         var isServed = false
         /// When it was at a reading last, in the time of `Clock.monotonic`, whoever wanted that.
         var lastReading: Int64?
-        /// Since when it has been at a reading, in the time of `Clock.monotonic`.
-        var readingSince: Int64?
+        /// It is at a reading.
+        var isReading = false
         /// When that is to be done at the latest; `nil` before the first start.
         var alarm: Alarm?
         var readings = Readings()
@@ -288,7 +278,7 @@ final class AttributePoll {
                 guard now >= grid.due else { return .wait(until: grid.due) }
                 grid.advance(to: now)
                 desk.lastReading = now
-                desk.readingSince = now
+                desk.isReading = true
                 desk.alarm?.set(for: now + order.limits.patience)
                 return .done(order)
             }
@@ -322,7 +312,7 @@ final class AttributePoll {
         private mutating func hand(over result: Result<Timestamp, DeviceProblem>) {
             let (opening, values) = (self.opening, self.values)
             self.desk.withLock { desk in
-                desk.readingSince = nil
+                desk.isReading = false
                 desk.alarm?.set(for: nil)
                 if desk.order?.opening == opening { desk.readings.add(result, values) }
             }

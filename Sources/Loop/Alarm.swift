@@ -21,6 +21,15 @@ package struct Alarm: Sendable {
     /// Readable from that time on; `nil` when there can be none.
     package var descriptor: Int32? { self.timer.raw >= 0 ? self.timer.raw : nil }
 
+    /// Whether the time has come, which is over then. Who looks too late looks once more: the thread that set it was away, too, and is
+    /// about to say that it is done.
+    package mutating func takeDue(at now: Int64) -> Bool {
+        guard let time, time <= now else { return false }
+        let next = Absence.nextLook(for: time, at: now)
+        self.set(for: next)
+        return next == nil
+    }
+
     /// Sets the time, or that there is none. Either way the descriptor is not readable until then.
     package mutating func set(for time: Int64?) {
         self.time = time

@@ -45,10 +45,17 @@ package final class Errands {
         then done: @escaping (Result) -> Void
     ) {
         let answer = Monitor<Result?>(nil, canListen: false)
-        // Where the loop itself was away, what is done by now is not overdue.
-        let timer = self.loop.schedule(after: patience) { if answer.withLock({ $0 == nil }) { overdue() } }
+        var due = Clock.monotonic.now() + patience
+        var timer: EventLoop.TimerID?
+        timer = self.loop.schedule(at: due) { [unowned loop] in
+            // Where the loop itself was away, what is done by now, or in a moment, is not overdue.
+            guard answer.withLock({ $0 == nil }) else { return }
+            guard let timer, let next = Absence.nextLook(for: due, at: Clock.monotonic.now()) else { return overdue() }
+            due = next
+            loop.reschedule(timer, at: due)
+        }
         self.endings.append { [unowned loop] in
-            loop.cancel(timer)
+            if let timer { loop.cancel(timer) }
             if let result = answer.withLock({ $0.take() }) { done(result) }
         }
         self.start {

@@ -73,8 +73,8 @@ package final class EventLoop {
 
     /// The most events fetched in one round.
     package static let batch = Int(CLinux_EPOLL_BATCH)
-    /// Who runs a timer so much too late was not there, and for how long timers wait then at most for what has come; in µs.
-    private static let (absence, longestReading): (Int64, Int64) = (20_000, 1_000_000)
+    /// For how long timers wait at most for what has come, where nobody was there; in µs.
+    private static let longestReading: Int64 = 1_000_000
 
     /// Makes an empty loop.
     package init() throws(SystemError) {
@@ -241,7 +241,7 @@ package final class EventLoop {
         let (monotonic, boottime) = (self.monotonic.look(), self.boottime.look())
         guard monotonic != nil || boottime != nil else { return false }
         let delay = max(monotonic?.delay ?? 0, boottime?.delay ?? 0)
-        if self.readingEnd != nil || delay > Self.absence, self.isReading(events) { return false }
+        if self.readingEnd != nil || delay > Absence.shortest, self.isReading(events) { return false }
         var didWork = false
         if let monotonic { didWork = self.run(self.monotonic, at: monotonic.now) }
         if let boottime { didWork = self.run(self.boottime, at: boottime.now) || didWork }

@@ -62,4 +62,20 @@ import Testing
         try loop.run { order.count == 2 }
         #expect(order == ["back", "next"])
     }
+
+    /// A program that was stopped was so with all of its threads: what comes back right behind the loop was not late either.
+    @Test func whatComesBackWithTheLoopWasNotLate() throws {
+        let loop = try EventLoop()
+        let errands = Errands(on: loop)
+        let gate = Gate()
+        var order: [String] = []
+        errands.run(
+            { gate.pass() }, patience: 1_000, overdue: { order.append("overdue") }, then: { order.append("back") })
+        // It is due behind that.
+        loop.once(after: 2_000) { gate.open() }
+        let away = Clock.monotonic.now() + 50_000
+        while Clock.monotonic.now() < away {}
+        try loop.run { !order.isEmpty }
+        #expect(order == ["back"])
+    }
 }

@@ -15,10 +15,20 @@ extension Senses.Devices {
             try #require(mkfifo(self.path, 0o600) == 0)
         }
 
-        /// Answers who waits with this, and all others with nothing.
-        func end(_ answer: String = "") throws {
+        /// Waits until somebody waits, whom `end` answers.
+        func begin() throws -> Int32 {
             let writer = open(self.path, O_WRONLY | O_CLOEXEC)
             try #require(writer >= 0)
+            return writer
+        }
+
+        /// Answers who waits with this, and all others with nothing.
+        func end(_ answer: String = "") throws {
+            let writer = try self.begin()
+            self.end(writer, answer)
+        }
+
+        func end(_ writer: Int32, _ answer: String) {
             #expect(write(writer, answer, answer.utf8.count) == answer.utf8.count)
             close(writer)
         }
@@ -96,6 +106,40 @@ extension Senses.Devices {
         for script in [other, hung] { _ = try script.terminate() }
         try stage.until("its threads are gone") { try self.threads(of: reader) == 1 }
         #expect(try reader.terminate() == .exited(0))
+    }
+
+    /// A reader is stopped while a device answers: that the answer waited for the reader says nothing of the device.
+    @Test func aReaderThatWasStoppedBlamesNoDevice() throws {
+        let stage = try Stage(source: nil, broker: false)
+        let bed = try DeviceBed(stage)
+        try bed.perform(DeviceBed.accelerometer(0))
+        let silence = try Silence(on: stage)
+        let reader = try self.startWithSilence(stage, bed)
+        let script = try stage.startScript("a hear Samples", "a \(Self.claim("accelerometer", 20))")
+        _ = try self.samples(script, 2)
+        try bed.perform("set \(Self.flat) in_accel_y_raw \(silence.content)")
+        /// The next reading, when the one before it is over.
+        func next() throws -> Int32 {
+            usleep(100_000)
+            return try silence.begin()
+        }
+        // Which of its threads goes on first is chance.
+        for _ in 0..<8 {
+            let answer = try next()
+            try reader.stop()
+            usleep(1_100_000)
+            silence.end(answer, "0\n")
+            try reader.signal(SIGCONT)
+            // Several that took so long, one behind the other, say something of the device.
+            silence.end(try next(), "0\n")
+        }
+        let answer = try next()
+        try bed.perform("set \(Self.flat) in_accel_y_raw 0")
+        silence.end(answer, "0\n")
+        try self.until("accelerometer", is: "running", on: stage)
+        #expect(!reader.errors.contains("has not come back"), "\(reader.errors)")
+        #expect(try reader.terminate() == .exited(0))
+        _ = try script.terminate()
     }
 
     /// Many sensors of light measure for most of a second before they answer: what they say then is of now, and nothing is wrong.
