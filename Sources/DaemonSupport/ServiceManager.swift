@@ -57,8 +57,8 @@ package final class ServiceManager {
     /// Pings the manager from the loop, twice per the interval it asked for; so it learns when the loop stands still.
     ///
     /// Does nothing, and makes no wake-ups, unless the manager asked this very process. A ping that is late by half of its pause
-    /// is logged: a little more, and the manager would have ended us. One that the manager has no room for is sent again before the
-    /// next would be due, which would be too late.
+    /// is logged: a little more, and the manager would have ended us. One that the manager or the kernel has no room for is sent again before
+    /// the next would be due, which would be too late.
     package func startWatchdog(on loop: EventLoop) {
         guard let watchdog, self.isPresent else { return }
         let pause = max(watchdog / 2, 1)
@@ -77,7 +77,7 @@ package final class ServiceManager {
         }
     }
 
-    /// Returns false when the manager has no room, because it has not read what it was told before.
+    /// Returns false when there is no room: the manager has not read what it was told before, or no descriptor or memory is left.
     @discardableResult
     private func tell(_ message: String, waiting: Bool = false) -> Bool {
         guard let address else { return true }
@@ -86,9 +86,11 @@ package final class ServiceManager {
             return true
         } catch {
             self.log.warning("cannot tell the service manager '\(message)': \(error)")
-            return error.code != EAGAIN
+            return !Self.shortages.contains(error.code)
         }
     }
+
+    private static let shortages: Set<Int32> = [EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM]
 
     private static func line(_ status: String?) -> String {
         status.map { "\nSTATUS=" + self.clean($0) } ?? ""

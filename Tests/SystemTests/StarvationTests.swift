@@ -125,6 +125,23 @@ extension EndToEnd {
             #expect(try reader.terminate() == .exited(0))
         }
 
+        /// A sign of life for which no descriptor is left comes as soon as there is one, and not when the next is due.
+        @Test func aSignOfLifeThatFindsNoDescriptorIsSentAgain() throws {
+            let stage = try Stage(source: nil, broker: false)
+            let manager = try ServiceManager(in: stage.bus.directory, watchdog: 4_000_000)
+            try stage.startReader(Stage.rest, environment: manager.environment)
+            let reader = try #require(stage.reader)
+            func limit(_ count: Int) throws {
+                #expect(try Tool.run(["prlimit", "--pid", "\(reader.pid)", "--nofile=\(count):"]).status == 0)
+            }
+            _ = try manager.nextPing()
+            try limit(3)
+            try stage.until("one finds none") { reader.errors.contains("cannot tell the service manager 'WATCHDOG=1'") }
+            try limit(1_024)
+            #expect(try manager.nextPing() < 3_900_000)
+            #expect(try reader.terminate() == .exited(0))
+        }
+
         /// What a client asks the bus to listen for costs others nothing: events are addressed.
         @Test func matchRulesOfOthersDelayNothing() throws {
             let stage = try Stage()
