@@ -221,10 +221,17 @@ final class SensorLink {
     }
 
     /// Has samples come as signals.
-    private func claim(_ sensor: String, _ pace: SensorPace, _ target: CallTarget, _ request: UInt64) {
+    ///
+    /// - Parameter isLost: The reader ended the stream by which they came.
+    private func claim(
+        _ sensor: String, _ pace: SensorPace, _ target: CallTarget, _ request: UInt64,
+        insteadOfStream isLost: Bool = false
+    ) {
         let readers = self.readers
         self.bus.call(target, "Claim", Self.options(pace), autoStart: false) { [weak self] result in
             guard let self, self.readers == readers else { return }
+            // Of a reader that is gone streams end before the bus says so: only one that is there has ended it.
+            if isLost { self.service.log.warning("the reader ended the stream of the \(sensor)") }
             do throws(BusError) {
                 let options = try result.take().read(reply: [String: Value].self)
                 let inForce = try self.answer(options)
@@ -342,9 +349,8 @@ final class SensorLink {
         }
         stream.onEnd = { [unowned self, unowned stream] in
             guard self.streams[sensor] === stream, let target = self.target(sensor) else { return }
-            self.service.log.warning("the reader ended the stream of the \(sensor)")
             self.service.happened(.claim(sensor: sensor, .ended))
-            self.claim(sensor, pace, target, self.nextRequest(sensor))
+            self.claim(sensor, pace, target, self.nextRequest(sensor), insteadOfStream: true)
         }
         return stream
     }

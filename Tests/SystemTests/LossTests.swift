@@ -74,6 +74,25 @@ extension EndToEnd {
             #expect(!app.errors.contains("the broker"), "\(app.errors)")
         }
 
+        /// Its streams end before the bus says that it is gone, which is not to be told of each.
+        @Test func aKilledReaderEndedNoStream() throws {
+            let stage = try Stage()
+            let app = try stage.watch("\(Stage.always),every=10ms")
+            for _ in 0..<5 {
+                try stage.until("there is a stream") {
+                    try stage.property("Claimants", at: Stage.Object.accelerometer).contains("\"stream\"")
+                }
+                _ = try app.nextEvent()
+                try stage.kill(stage.reader)
+                try stage.until("the broker notices") {
+                    try stage.property("Sensors", at: Stage.Object.broker).contains("\"available\" b false")
+                }
+                try stage.startReader(Stage.rest)
+            }
+            let broker = try #require(stage.broker)
+            #expect(!broker.errors.contains("ended the stream"), "\(broker.errors)")
+        }
+
         @Test func aKilledBrokerIsMissedAndFoundAgain() throws {
             let stage = try Stage()
             let app = try stage.watch(Stage.always, "--app", "org.example.App")
