@@ -319,7 +319,7 @@ package final class Store {
     package func noteSilence() {
         let isSilent = self.shared.change { queue in
             let now = Clock.monotonic.now()
-            guard let due = queue.alarm.time, now >= due else { return (false, false) }
+            guard queue.alarm.takeDue(at: now) else { return (false, false) }
             queue.alarm.set(for: now + self.limits.longestSilence.microseconds)
             let why = "the disk does not answer"
             queue.news.append(.told(.uncommitted(why)))

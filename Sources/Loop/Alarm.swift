@@ -7,6 +7,8 @@ import Glibc
 package struct Alarm: Sendable {
     /// In the time of `Clock.monotonic`.
     package private(set) var time: Int64?
+    /// Somebody looked too late, and it is set for his second look.
+    private var isPutOff = false
     private let timer = Timer()
 
     private final class Timer: Sendable {
@@ -25,14 +27,15 @@ package struct Alarm: Sendable {
     /// about to say that it is done.
     package mutating func takeDue(at now: Int64) -> Bool {
         guard let time, time <= now else { return false }
-        let next = Absence.nextLook(for: time, at: now)
+        let next = Absence.nextLook(for: time, at: now, isSecond: self.isPutOff)
         self.set(for: next)
+        self.isPutOff = next != nil
         return next == nil
     }
 
     /// Sets the time, or that there is none. Either way the descriptor is not readable until then.
     package mutating func set(for time: Int64?) {
-        self.time = time
+        (self.time, self.isPutOff) = (time, false)
         guard let descriptor else { return }
         let time = time ?? 0
         _ = CLinux_timerfd_settime(descriptor, time / 1_000_000, Int32(time % 1_000_000) * 1_000)

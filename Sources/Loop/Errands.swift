@@ -46,12 +46,15 @@ package final class Errands {
     ) {
         let answer = Monitor<Result?>(nil, canListen: false)
         var due = Clock.monotonic.now() + patience
+        var isSecond = false
         var timer: EventLoop.TimerID?
         timer = self.loop.schedule(at: due) { [unowned loop] in
             // Where the loop itself was away, what is done by now, or in a moment, is not overdue.
             guard answer.withLock({ $0 == nil }) else { return }
-            guard let timer, let next = Absence.nextLook(for: due, at: Clock.monotonic.now()) else { return overdue() }
-            due = next
+            let now = Clock.monotonic.now()
+            let next = Absence.nextLook(for: due, at: now, isSecond: isSecond)
+            guard let timer, let next else { return overdue() }
+            (due, isSecond) = (next, true)
             loop.reschedule(timer, at: due)
         }
         self.endings.append { [unowned loop] in

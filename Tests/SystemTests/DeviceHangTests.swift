@@ -137,8 +137,8 @@ extension Senses.Devices {
         try bed.perform("set \(Self.flat) in_accel_y_raw 0")
         silence.end(answer, "0\n")
         try self.until("accelerometer", is: "running", on: stage)
-        #expect(!reader.errors.contains("has not come back"), "\(reader.errors)")
         #expect(try reader.terminate() == .exited(0))
+        #expect(!reader.errors.contains("has not come back"), "\(reader.errors)")
         _ = try script.terminate()
     }
 

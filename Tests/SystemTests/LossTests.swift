@@ -90,6 +90,7 @@ extension EndToEnd {
                 try stage.startReader(Stage.rest)
             }
             let broker = try #require(stage.broker)
+            #expect(try broker.terminate() == .exited(0))
             #expect(!broker.errors.contains("ended the stream"), "\(broker.errors)")
         }
 

@@ -136,7 +136,7 @@ extension EndToEnd {
             }
             _ = try manager.nextPing()
             try limit(3)
-            try stage.until("one finds none") { reader.errors.contains("cannot tell the service manager 'WATCHDOG=1'") }
+            _ = try reader.waitForLine(on: .errors) { $0.contains("cannot tell the service manager 'WATCHDOG=1'") }
             try limit(1_024)
             #expect(try manager.nextPing() < 3_900_000)
             #expect(try reader.terminate() == .exited(0))
