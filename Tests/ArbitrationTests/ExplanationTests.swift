@@ -54,6 +54,19 @@ import Testing
         #expect(lab.deliveries.map(\.id.name) == ["Hard", "Medium"])
     }
 
+    /// What hits below its threshold, as a fall does, did not go beyond it.
+    @Test func ofWhatAsksForLittleNoGentlerMotionIsTold() {
+        let configuration = group(.exclusive) {
+            $0.select = [.specificity]
+            $0.commitWindow = .milliseconds(350)
+        }
+        var lab = Lab(Policy(groups: [configuration], rules: [rule("all")]))
+        for (app, threshold) in [("Deep", 0.4), ("Shallow", 0.5)] { lab.add(app, threshold: threshold) }
+        lab.hit(["deep", "shallow"], at: 0, 0.1)
+        lab.pass(to: 1_000)
+        #expect(self.text(lab, "Deep").hasSuffix("it would have got it if it asked for more than 0.5 g"))
+    }
+
     /// Who came late and would have lost in time, too, is told both.
     @Test func whoCameLateMayHaveBeenBehindInTimeToo() {
         let configuration = group(.exclusive) {

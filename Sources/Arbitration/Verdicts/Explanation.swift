@@ -337,10 +337,10 @@ package struct Explanation: Equatable, Sendable {
             let (missing, _) = winner.effectiveStrength.subtractingReportingOverflow(own.effectiveStrength)
             return ["its strength were more than \(missing) higher"]
         case .selected(.specificity):
-            // With a gentler motion the next one has it.
-            let isNext = verdict.contest?.nextRank == own
+            // With a gentler motion the next one has it; not where the winner asked for little, as in free fall.
+            let isGentler = verdict.contest?.nextRank == own && winner.intensity > winner.specificity
             return ["it asked for more than \(intensity)"]
-                + (isNext ? ["the motion had stayed at or below \(intensity)"] : [])
+                + (isGentler ? ["the motion had stayed at or below \(intensity)"] : [])
         case .selected(.intensity):
             return ["its detector had seen more than \(Self.value(winner.intensity, verdict.dimension))"]
         case .selected(.state): return ["it were \(winner.state.name)"]
