@@ -41,6 +41,16 @@ import Testing
         #expect(found.count == 1 && found[0] == peak, "\(condition): \(found)")
     }
 
+    /// What is too large to be reckoned with has no value, and a hit that comes of another comparison tells the least there is: to a
+    /// detector that joins as to one that is there.
+    @Test(arguments: [
+        ("norm(x, y, z) - norm(x, y, z) > 1g or z > -1g", -1.0), ("1g > norm(x, y, z) - norm(x, y, z) or z < 1g", 1),
+    ])
+    func ofWhatOverflows(_ condition: String, _ sign: Double) throws {
+        let found = try self.peaks(condition, [(1e200, 0, 0), (1e200, 0, 5 * sign), (1e200, 0, 0)])
+        #expect(found == [sign * .infinity, sign * .infinity])
+    }
+
     /// It is the largest since the condition became true, of each of them.
     @Test func whileItLasts() throws {
         let rows = [(0.0, 0.0, 0.0), (1.2, 0, 0), (3, 0, 0), (1.1, 2.2, 0), (0, 9, 0), (0, 0, 0), (0, 2.4, 0)]

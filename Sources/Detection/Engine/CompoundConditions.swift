@@ -176,6 +176,11 @@ struct CompoundConditions {
         self.quantities.peak(Int(self.compounds[index].quantity), since: self.compounds[index].since, value)
     }
 
+    /// The quantity at this look, as hits tell it: beside `or` it may be undefined where the condition is true.
+    func presentPeak(of index: Int, _ value: Double) -> Double {
+        self.quantities.peak(Int(self.compounds[index].quantity), value)
+    }
+
     /// What the quantity is measured by when it has rivals.
     func scale(of index: Int) -> Double { self.compounds[index].scale }
 

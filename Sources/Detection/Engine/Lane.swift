@@ -443,8 +443,11 @@ struct Lane {
         if self.compounds.isTrue(compound) { self.thresholds.beginRest(of: around.seats[Int(id)], at: time) }
     }
 
+    /// A detector's quantity at this look, as a hit tells it.
     private func presentQuantity(of id: UInt32, _ around: borrowing Surroundings) -> Double {
-        self.graph.value(self.formulas.quantity(of: around.records[Int(id)].formula))
+        let value = self.graph.value(self.formulas.quantity(of: around.records[Int(id)].formula))
+        let compound = Int(around.records[Int(id)].compound)
+        return compound < 0 ? value : self.compounds.presentPeak(of: compound, value)
     }
 
     /// A slot's present value, signed so that more is larger; the least of all when undefined.
