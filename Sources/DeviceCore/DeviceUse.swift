@@ -108,6 +108,7 @@ package struct DeviceUse: Sendable {
 
     package mutating func unwanted() -> [Step] {
         self.pace = nil
+        self.check.breakOff()
         return self.steps(self.life.unwanted())
     }
 

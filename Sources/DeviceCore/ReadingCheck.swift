@@ -49,6 +49,13 @@ package struct ReadingCheck: Sendable {
         return self.verdict != before
     }
 
+    /// Nobody reads until the next reading: that time says nothing of the device. What was found before stays true until a reading
+    /// is another.
+    package mutating func breakOff() {
+        guard self.verdict == .good else { return }
+        (self.unchangedSince, self.atEndSince) = (nil, nil)
+    }
+
     private func judge(at time: Timestamp) -> Verdict {
         if let since = self.atEndSince, time - since >= Self.saturatedFor { return .saturated }
         if let since = self.unchangedSince, time - since >= self.patience { return .stuck }

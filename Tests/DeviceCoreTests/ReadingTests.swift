@@ -173,6 +173,41 @@ import Testing
             ])
     }
 
+    /// A pause in which nobody reads is no time without a change.
+    @Test func whatNobodyReadsDoesNotCount() {
+        var check = ReadingCheck(.accelerometer, range: 2)
+        let same = [0.0, 0, 0]
+        func news(from start: Int64, seconds: Int64) -> [Int64] {
+            (start * 100..<(start + seconds) * 100).filter {
+                check.note(Timestamp(microseconds: $0 * 10_000), same.span)
+            }
+        }
+        // 3 s, then nobody for 7 s, and 5 s less a reading: neither is as long as it takes.
+        #expect(news(from: 0, seconds: 3).isEmpty)
+        check.breakOff()
+        #expect(news(from: 10, seconds: 5).isEmpty)
+        // It is so long, from when it was read again.
+        #expect(news(from: 15, seconds: 1) == [1_500])
+        #expect(check.verdict == .stuck)
+        // What was found stays true until a reading is another.
+        check.breakOff()
+        #expect(news(from: 60, seconds: 1).isEmpty && check.verdict == .stuck)
+        let other = [0.0, 0, 0.5]
+        let isNews = check.note(Timestamp(microseconds: 61_000_000), other.span)
+        #expect(isNews && check.verdict == .good)
+    }
+
+    /// What was at the end of its range is not known to have been there while nobody read.
+    @Test func theEndOfTheRangeIsSeenAnewAfterAPause() {
+        var check = ReadingCheck(.accelerometer, range: 2)
+        for (index, time) in [0, 900_000, 5_000_000, 5_900_000, 6_000_000].enumerated() {
+            if index == 2 { check.breakOff() }
+            let row = [2.0, Double(index) / 100, 0]
+            #expect(check.note(Timestamp(microseconds: Int64(time)), row.span) == (index == 4))
+        }
+        #expect(check.verdict == .saturated)
+    }
+
     @Test func theEndOfTheRangeIsSaturatedWhenItLasts() {
         let shake = self.verdicts(.accelerometer, range: 2, seconds: 10) {
             [$0 % 20 < 10 ? 2 : -0.5, 0, Double($0 % 7) / 100]
