@@ -86,11 +86,9 @@ package final class ServiceManager {
             return true
         } catch {
             self.log.warning("cannot tell the service manager '\(message)': \(error)")
-            return !Self.shortages.contains(error.code)
+            return !error.isShortage && ![EAGAIN, ENOBUFS].contains(error.code)
         }
     }
-
-    private static let shortages: Set<Int32> = [EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM]
 
     private static func line(_ status: String?) -> String {
         status.map { "\nSTATUS=" + self.clean($0) } ?? ""

@@ -5,10 +5,7 @@ import Glibc
 ///
 /// Unlike a timer of the loop, it wakes nobody as long as all goes well. The corresponding C function is `timerfd_create`.
 package struct Alarm: Sendable {
-    /// In the time of `Clock.monotonic`.
-    package private(set) var time: Int64?
-    /// Somebody looked too late, and it is set for his second look.
-    private var isPutOff = false
+    private var due: DueTime?
     private let timer = Timer()
 
     private final class Timer: Sendable {
@@ -20,24 +17,28 @@ package struct Alarm: Sendable {
 
     package init() {}
 
+    /// In the time of `Clock.monotonic`.
+    package var time: Int64? { self.due?.time }
+
     /// Readable from that time on; `nil` when there can be none.
     package var descriptor: Int32? { self.timer.raw >= 0 ? self.timer.raw : nil }
 
     /// Whether the time has come, which is over then. Who looks too late looks once more: the thread that set it was away, too, and is
     /// about to say that it is done.
     package mutating func takeDue(at now: Int64) -> Bool {
-        guard let time, time <= now else { return false }
-        let next = Absence.nextLook(for: time, at: now, isSecond: self.isPutOff)
-        self.set(for: next)
-        self.isPutOff = next != nil
-        return next == nil
+        guard var due, due.time <= now else { return false }
+        let isOverdue = due.isOverdue(at: now)
+        self.set(isOverdue ? nil : due)
+        return isOverdue
     }
 
     /// Sets the time, or that there is none. Either way the descriptor is not readable until then.
-    package mutating func set(for time: Int64?) {
-        (self.time, self.isPutOff) = (time, false)
+    package mutating func set(for time: Int64?) { self.set(time.map(DueTime.init)) }
+
+    private mutating func set(_ due: DueTime?) {
+        self.due = due
         guard let descriptor else { return }
-        let time = time ?? 0
+        let time = due?.time ?? 0
         _ = CLinux_timerfd_settime(descriptor, time / 1_000_000, Int32(time % 1_000_000) * 1_000)
     }
 }

@@ -45,17 +45,13 @@ package final class Errands {
         then done: @escaping (Result) -> Void
     ) {
         let answer = Monitor<Result?>(nil, canListen: false)
-        var due = Clock.monotonic.now() + patience
-        var isSecond = false
+        var due = DueTime(Clock.monotonic.now() + patience)
         var timer: EventLoop.TimerID?
-        timer = self.loop.schedule(at: due) { [unowned loop] in
+        timer = self.loop.schedule(at: due.time) { [unowned loop] in
             // Where the loop itself was away, what is done by now, or in a moment, is not overdue.
             guard answer.withLock({ $0 == nil }) else { return }
-            let now = Clock.monotonic.now()
-            let next = Absence.nextLook(for: due, at: now, isSecond: isSecond)
-            guard let timer, let next else { return overdue() }
-            (due, isSecond) = (next, true)
-            loop.reschedule(timer, at: due)
+            guard !due.isOverdue(at: Clock.monotonic.now()), let timer else { return overdue() }
+            loop.reschedule(timer, at: due.time)
         }
         self.endings.append { [unowned loop] in
             if let timer { loop.cancel(timer) }

@@ -241,7 +241,7 @@ package final class EventLoop {
         let (monotonic, boottime) = (self.monotonic.look(), self.boottime.look())
         guard monotonic != nil || boottime != nil else { return false }
         let delay = max(monotonic?.delay ?? 0, boottime?.delay ?? 0)
-        if self.readingEnd != nil || delay > Absence.shortest, self.isReading(events) { return false }
+        if self.readingEnd != nil || delay > DueTime.absence, self.isReading(events) { return false }
         var didWork = false
         if let monotonic { didWork = self.run(self.monotonic, at: monotonic.now) }
         if let boottime { didWork = self.run(self.boottime, at: boottime.now) || didWork }
