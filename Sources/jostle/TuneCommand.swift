@@ -133,9 +133,10 @@ struct TuneCommand {
         var unlabelled: Set<String> = []
         let clips = try self.clips?.source.someClips() ?? []
         // Each trace and each clip is read once for each detector and phase.
-        let bytes = Progress.bytes(of: self.files.map(\.path)).map { $0 + clips.reduce(0) { $0 + $1.weight } }
-        let progress = Progress(
-            "tune", of: bytes.map { $0 * Int64(self.requests.count * self.phases) }, self.terminal)
+        let bytes = Progress.bytes(of: self.files.map(\.path)).map {
+            Progress.total([$0] + clips.map(\.weight), times: self.requests.count * self.phases)
+        }
+        let progress = Progress("tune", of: bytes, self.terminal)
         defer { progress.end() }
         for request in self.requests {
             let sweep = try self.sweep(request, clips, &unlabelled, progress)

@@ -37,4 +37,13 @@ import Testing
         var empty = ProgressLine("whatif", of: 0, at: 0)
         #expect(empty.advance(to: 0, at: 2 * Self.second) == "whatif: 0 %")
     }
+
+    @Test func ofWhateverIsSaidThereIsASum() {
+        #expect(Progress.total([3, 4], times: 5) == 35)
+        #expect(Progress.total([]) == 0)
+        #expect(Progress.total([.max / 2], times: 2) == .max - 1)
+        #expect(Progress.total([.max / 2], times: 3) == .max)
+        #expect(Progress.total([.max, 1]) == .max)
+        #expect(Progress.total([-1, 7]) == 7)
+    }
 }

@@ -79,6 +79,22 @@ extension Surroundings {
             }
         }
 
+        /// A file says any size of itself, as one that is nearly all hole does: that is no more than how far a command is.
+        @Test func aFileMayBeOfAnySize() throws {
+            // In memory, where a file may be as large as one can be.
+            let file = "/dev/shm/jostle-hole-\(UUID().uuidString)"
+            defer { try? FileManager.default.removeItem(atPath: file) }
+            let made = try Tool.run(["truncate", "-s", "8000000000000000000", file])
+            try #require(made.status == 0, "\(made.stderr)")
+            for command in [["tune", file], ["replay", "--detector", "shake", file, file]] {
+                let result = try Tool.run([Programs.path(of: "jostle")] + command)
+                #expect(result.status == 2, "\(command): \(result)")
+                #expect(
+                    result.stderr == "jostle: \(file):1:16385: the line is longer than 16384 bytes\n",
+                    "\(command): \(result)")
+            }
+        }
+
         /// So does what runs in a machine of its own.
         @Test func soDoesWhatRunsInAMachine() throws {
             let script = Programs.source("Tests/VM/progress.py")

@@ -97,11 +97,23 @@ final class Progress {
 
     /// How many bytes there are in files that people named; `nil` when one of them says nothing of its end.
     static func bytes(of paths: [String]) -> Int64? {
-        var sum: Int64 = 0
+        var sizes: [Int64] = []
         for path in paths {
             guard path != "-", let status = fileStatus(path), status.st_mode & S_IFMT == S_IFREG else { return nil }
-            sum &+= Int64(status.st_size)
+            sizes.append(Int64(status.st_size))
         }
-        return sum
+        return self.total(sizes)
+    }
+
+    /// How much there is of several parts that are done so often. More than can be counted is as good as the most that can: a file says any
+    /// size of itself, as one that is nearly all hole does.
+    static func total(_ parts: [Int64], times: Int = 1) -> Int64 {
+        var sum: Int64 = 0
+        for part in parts {
+            let (next, isBeyond) = sum.addingReportingOverflow(max(0, part))
+            sum = isBeyond ? .max : next
+        }
+        let (total, isBeyond) = sum.multipliedReportingOverflow(by: Int64(max(0, times)))
+        return isBeyond ? .max : total
     }
 }
