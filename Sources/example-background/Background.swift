@@ -38,7 +38,9 @@ struct Background {
     private static func listen(_ client: JostleApp, _ presets: ArraySlice<String>) throws(JostleError) {
         try client.add(
             presets.map { word in
-                let parts = word.split(separator: ",", maxSplits: 1).map { String($0) }
+                let parts = word.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false).map {
+                    String($0)
+                }
                 return Detector(
                     parts[0], preset: parts[0], options: parts.count > 1 ? ["threshold": .text(parts[1])] : [:])
             })

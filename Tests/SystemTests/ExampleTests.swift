@@ -48,6 +48,16 @@ extension Surroundings {
             #expect(app.end == nil)
         }
 
+        /// What is no detector is the broker's to refuse.
+        @Test(arguments: ["", ",", ",2g"])
+        func aWordThatNamesNoDetectorIsRefused(_ word: String) throws {
+            let stage = try Stage(source: nil)
+            let result = try Tool.run(
+                [Programs.path(of: "example-background"), "--bus", stage.address, "org.example.Listener", word])
+            #expect(result.status == 1, "\(result)")
+            #expect(result.stderr == "example-background: a detector needs a name\n", "\(result)")
+        }
+
         /// docs/clients.md says how long those are with which one begins. What is asked: 40 lines in C, 15 elsewhere.
         @Test(arguments: [
             ("c/watch-sd-bus.c", 40), ("watch.py", 15), ("gjs/watch.js", 15),
