@@ -144,7 +144,8 @@ final class Pomodoro {
 }
 
 private func seconds(_ text: String) -> Double {
-    guard let value = Double(text), value > 0, value < 1e6 else { complain("'\(text)' is no number of seconds") }
+    // Much shorter ones would be lost when they are added to the time, and the next tick would never come.
+    guard let value = Double(text), (0.001..<1e6).contains(value) else { complain("'\(text)' is no number of seconds") }
     return value
 }
 

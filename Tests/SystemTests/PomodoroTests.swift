@@ -45,6 +45,14 @@ import Testing
         #expect(!timer.output.contains("out of time"), "\(timer.output)")
     }
 
+    /// A tick that is lost when it is added to the time would never be over.
+    @Test(arguments: ["5e-324", "0.0009", "0", "-1", "nan", "1e6", "inf", "soon"])
+    func whatIsNoTimeIsRefused(_ text: String) throws {
+        let result = try Tool.run([Programs.path(of: "example-pomodoro"), "org.example.Timer", "--tick", text])
+        #expect(result.status == 1, "\(result)")
+        #expect(result.stderr == "example-pomodoro: '\(text)' is no number of seconds\n", "\(result)")
+    }
+
     /// `jostle demo pomodoro`, as people read it and as machines do.
     @Test func isShown() throws {
         let jostle = Programs.path(of: "jostle")
