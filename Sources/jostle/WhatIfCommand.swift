@@ -155,19 +155,15 @@ private struct PastMotion {
         guard found.contains(where: { $0.wall >= start }) else {
             throw CommandFailure(.no, "the journal in \(directory) holds nothing of that time")
         }
-        // Sample times count from a boot; the wall clock of a verdict is later by what it took to decide.
-        var boots: [String: Int64] = [:]
-        for one in found {
-            let offset = one.wall - one.verdict.time.microseconds
-            boots[one.boot] = min(boots[one.boot] ?? .max, offset)
-        }
-        func hit(_ one: StoredVerdict) -> Int64 { one.verdict.time.microseconds + (boots[one.boot] ?? 0) }
-        let origin = found.map { min(hit($0), $0.wall) }.min() ?? start
+        var times = HitTimes()
+        for one in found { times.take(one.verdict.time, of: one.boot, made: Timestamp(microseconds: one.wall)) }
+        let hits = times.all.map(\.microseconds)
+        let origin = zip(hits, found).map { min($0, $1.wall) }.min() ?? start
         self.origin = origin
         self.start = TimeSpan(microseconds: start - origin)
-        self.verdicts = found.map { one in
+        self.verdicts = zip(hits, found).map { hit, one in
             PastVerdict(
-                one.verdict, hit: TimeSpan(microseconds: hit(one) - origin),
+                one.verdict, hit: TimeSpan(microseconds: hit - origin),
                 made: TimeSpan(microseconds: one.wall - origin), run: one.started)
         }
     }
