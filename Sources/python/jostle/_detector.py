@@ -79,8 +79,12 @@ class Detector:
                 f"detector {self.name!r}: {key} is a {type(value).__name__};"
                 " give a text, a number, a timedelta, or true or false"
             ) from None
+        except OverflowError:
+            # A whole number beyond all others is for the broker to refuse.
+            number = math.inf
         if key in _TIMES:
-            return self._time(key, round(number * 1_000_000) if math.isfinite(number) else -1, value)
+            number *= 1_000_000
+            return self._time(key, round(number) if math.isfinite(number) else -1, value)
         return Variant("d", number)
 
     def _time(self, key: str, microseconds: int, value: Any = None) -> Variant:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import math
 import os
 import select
 import urllib.parse
@@ -39,9 +38,14 @@ _LARGEST = 2**64 - 1
 
 def time_of(what: str, seconds: float) -> Variant:
     """A time as it travels."""
-    if not (math.isfinite(seconds) and 0 <= round(seconds * _MICRO) <= _LARGEST):
+    try:
+        microseconds = round(seconds * _MICRO)
+    except (OverflowError, ValueError):
+        # What is no number is no time, nor is what becomes more than there is.
+        microseconds = -1
+    if not 0 <= microseconds <= _LARGEST:
         raise JostleError(INVALID, f"{what}={seconds} is no time: give seconds, 0 or more")
-    return Variant("t", round(seconds * _MICRO))
+    return Variant("t", microseconds)
 
 
 def plain(value: Any) -> Any:
