@@ -105,13 +105,18 @@ final class LaunchLink {
         // It may have taken too long to find out.
         guard self.service.core.arbiter.isCurrent(launch) else { return }
         guard handover.user == nil || handover.user == user else {
-            return self.failed(launch, .refused, .identityMismatch("its name is another user's"))
+            return self.tellSoon(of: launch) {
+                $0.failed(launch, .refused, .identityMismatch("its name is another user's"))
+            }
         }
         // It may have waited for a place until the bus was gone.
-        guard self.service.bus.isReady else { return self.postpone(launch) }
+        guard self.service.bus.isReady else { return self.tellSoon(of: launch) { $0.postpone(launch) } }
         switch self.owed.begin(.launch, connection, of: user) {
         case .granted: break
-        case .owing: return self.failed(launch, .silent, .noReply("it has not answered the last call yet"))
+        case .owing:
+            return self.tellSoon(of: launch) {
+                $0.failed(launch, .silent, .noReply("it has not answered the last call yet"))
+            }
         case .crowded:
             self.held.removeAll { !self.service.core.arbiter.isCurrent($0.flight.launch) }
             return self.held.append((flight, connection, user))
@@ -138,6 +143,16 @@ final class LaunchLink {
                 if error.isServiceMissing { return self.failed(launch, .left, error) }
                 self.failed(flight, error)
             }
+        }
+    }
+
+    /// Tells what came of a launch for which nobody was called. Not at once: it was begun by what is being performed, and what follows from
+    /// its failure, as an event of the next best app, must not go out before the rest of that.
+    private func tellSoon(of launch: Launch, _ tell: @escaping (LaunchLink) -> Void) {
+        self.service.bus.afterRound { [weak self] in
+            // It may have been given up meanwhile.
+            guard let self, self.service.core.arbiter.isCurrent(launch) else { return }
+            tell(self)
         }
     }
 

@@ -261,6 +261,69 @@ extension EndToEnd {
             #expect(try stage.jostle("app", Self.app).stdout.contains("suspended"))
         }
 
+        /// Who owes an answer is not called once more, and the next best app has the event at once: behind all that was decided with it.
+        @Test func whatIsHandedOnAtOnceComesInItsOrder() throws {
+            let (silent, other) = ("org.example.Silent", "org.example.Other")
+            let stage = try Stage(broker: false)
+            try stage.startBroker(
+                policy: """
+                    [Policy]
+                    Default=deny
+                    [Group shakes]
+                    Mode=exclusive
+                    CommitWindow=300ms
+                    EagerCommit=no
+                    [App \(silent)]
+                    WakeTimeout=1s
+                    [Rule silent]
+                    WhenApp=\(silent)
+                    WhenState=suspended
+                    Then=allow
+                    Group=shakes
+                    Strength=10
+                    Deliver=wake
+                    Lifespan=60s
+                    [Rule shakes]
+                    WhenApp=\(other)
+                    WhenPreset=shake.planar
+                    Then=allow
+                    Group=shakes
+                    [Rule others]
+                    WhenApp=\(other)
+                    Then=allow
+                    """)
+            let app = try stage.watch("shake.planar,threshold=2.3g", "--app", silent)
+            #expect(try stage.jostle("state", silent, "suspended").status == 0)
+            try app.stop()
+            // The sample that closes the window of the group is a hit of the other one's second detector.
+            let detectors =
+                "[('shake',{'preset':V('s','shake.planar'),'threshold':V('d',2.3)}),"
+                + "('still',{'when':V('s','abs(z) > 0.2g'),'every':V('t',20000),'rest':V('t',0)})]"
+            let (broker, object) = ("org.jostle.Broker1", Stage.Object.app(other))
+            let listener = try stage.startScript(
+                "other own \(other)", "other hear Event",
+                "other call \(broker) \(Stage.Object.broker) \(broker) Register sa{sv} ['\(other)',{}]",
+                "other call \(broker) \(object) \(broker).App AddDetectors a(sa{sv}) [\(detectors)]")
+            try listener.waitUntilSaid("staying")
+            for failures: UInt64 in 1...3 {
+                // Behind the last failure it is left alone for a second, and then for two.
+                try stage.inject("rest 4s; shake peak=4g axis=x for=600ms")
+                try stage.until("it did not answer", timeout: .seconds(30)) {
+                    try stage.count("LaunchFailures", at: Stage.Object.app(silent)) >= failures
+                }
+            }
+            func sequence(_ line: some StringProtocol) -> UInt64? {
+                line.split(separator: " Event [[").last.flatMap { UInt64($0.prefix { $0.isNumber }) }
+            }
+            let sent = try stage.count("Delivered", at: object)
+            _ = try listener.waitForLine { sequence($0).map { $0 >= sent } ?? false }
+            _ = try listener.terminate()
+            let numbers = listener.output.split(separator: "\n").compactMap { sequence($0) }
+            #expect(listener.output.contains("\"shake\""))
+            #expect(numbers == Array(1...UInt64(numbers.count)))
+            try stage.kill(app)
+        }
+
         /// What an app that dies has not answered starts it again at once: nobody calls the connection that is gone.
         @Test func whoDiesWithAnEventIsStartedForIt() throws {
             let log = try Log()
