@@ -70,6 +70,8 @@ final class BrokerService {
     /// The bus is there, or there again.
     func busReady() {
         self.names.refresh()
+        // That nobody has the reader's name here either is no news, so that nobody else has it started.
+        self.links.sensors.startIfNeeded()
         // Not before: who waits for us waits for our name.
         self.links.login.open()
     }

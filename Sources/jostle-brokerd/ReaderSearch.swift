@@ -43,7 +43,8 @@ final class ReaderSearch {
             place.bus.onReady = { [unowned self, unowned place] in
                 // Their answers come in this order, so that all is known with the second.
                 place.names.refresh()
-                self.look()
+                // That there is no reader here either is no news, and it is to be started all the same.
+                self.look { [unowned self] in self.onChange() }
             }
             place.bus.onLost = { [unowned self, unowned place] in
                 (place.canStart, place.isKnown) = (false, true)

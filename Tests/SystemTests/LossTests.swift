@@ -133,6 +133,26 @@ extension EndToEnd {
             #expect(reader.end == nil && broker.end == nil && app.end == nil)
         }
 
+        /// Only an app listens that is not there, so that nobody registers again; and the reader that the first bus had started ended with it.
+        @Test func aBusThatComesBackStartsTheReaderForWhoIsNotThere() throws {
+            let app = "org.example.Sleeper"
+            let stage = try Stage(
+                source: nil, broker: false, replaceable: true, services: [Stage.readerService("--source", "synth:")])
+            let file = "[App]\nUsage=Tests\n[Detector still]\npreset=shake.magnitude\nthreshold=0.5g\nrest=100ms\n"
+            try stage.startBroker(
+                policy: "[Policy]\nDefault=allow\n", apps: [app: file], "--state-dir", stage.state)
+            let object = Stage.Object.app(app)
+            try stage.until("its detector is at work") { try stage.count("Hits", at: object) > 0 }
+            let broker = try #require(stage.broker)
+            try stage.replaceBus {
+                _ = try broker.waitForLine(on: .errors) { $0.hasSuffix("waiting for it to come back") }
+            }
+            try Stage.waitUntilServing(broker)
+            let before = try stage.count("Hits", at: object)
+            try stage.until("its detector is at work again") { try stage.count("Hits", at: object) > before }
+            #expect(try broker.terminate() == .exited(0))
+        }
+
         /// A bus of the other kind takes the place of the first: whoever was there is there again, and a shake reaches the same apps.
         @Test(arguments: PrivateBus.Implementation.allCases)
         func aBusOfTheOtherKindIsAsGood(_ first: PrivateBus.Implementation) throws {

@@ -82,6 +82,8 @@ final class Stage {
         #expect(symlink(next.directory, "\(spare.directory)/current") == 0)
         self.bus.stop()
         self.bus = next
+        // They are connected with the one that is gone.
+        self.readers = [:]
     }
 
     // MARK: Daemons
