@@ -2,6 +2,7 @@ import Arbitration
 import BrokerCore
 import DBus
 import DaemonSupport
+import Loop
 import Motion
 import PolicyFiles
 import Protocol
@@ -16,6 +17,8 @@ final class ClientLink {
     let held: HeldEnds
     /// Those of whom the bus says that they are gone.
     private var departures: Departures?
+    /// Those of whom it is still to be noted that their detectors are in force otherwise, as sensors came or went.
+    private var listeners: [Client] = []
 
     init(_ service: BrokerService) {
         self.service = service
@@ -185,13 +188,27 @@ final class ClientLink {
 
     // MARK: What changes for all
 
-    /// A sensor came or went, and detectors with it.
+    /// A sensor came or went, and detectors with it. That is noted of some clients at a time, and once for all sensors that come together: there
+    /// may be thousands who listen, and each concerns all who watch.
     func availabilityChanged() {
         self.service.links.changed("Sensors")
-        for client in self.table.connections where client.appState?.detectors.isEmpty == false {
+        let isUnderWay = !self.listeners.isEmpty
+        self.listeners = Array(self.table.connections)
+        guard !isUnderWay, !self.listeners.isEmpty else { return }
+        self.service.loop.turns.add { [weak self] in self?.noteListeners() ?? false }
+    }
+
+    /// False: it is noted of all.
+    private func noteListeners() -> Bool {
+        for client in self.listeners.suffix(Self.notedAtOnce)
+        where self.has(client) && client.appState?.detectors.isEmpty == false {
             client.detectorsChanged()
         }
+        self.listeners.removeLast(min(Self.notedAtOnce, self.listeners.count))
+        return !self.listeners.isEmpty
     }
+
+    private static let notedAtOnce = 16
 
     /// Policy says how much the bus may hold for each client, and what each is granted. Anybody may have it read again, and who is granted
     /// what he was is not woken for it.

@@ -203,6 +203,27 @@ extension EndToEnd {
             for program in [app, panel] { _ = try program.terminate() }
         }
 
+        /// Many listen to a sensor that comes: each is told that its detectors are in force otherwise, in turns.
+        @Test func eachWhoListensIsToldOfASensor() throws {
+            let stage = try Stage(source: nil)
+            let names = (0..<100).map { "p\($0)" }
+            let add =
+                "call org.jostle.Broker1 self org.jostle.Broker1.App AddDetector sa{sv} ['d',{'preset':V('s','shake')}]"
+            let crowd = try stage.startScript(
+                names.flatMap {
+                    ["\($0) hear PropertiesChanged", "\($0) call \(Self.root) Register sa{sv} ['',{}]", "\($0) \(add)"]
+                })
+            try crowd.waitUntilSaid("staying", timeout: .seconds(60))
+            try stage.startReader(Stage.rest)
+            // Each has heard of its detector when it was added, and hears of it once more.
+            var counts: [Substring: Int] = [:]
+            _ = try crowd.waitForLine { line in
+                if line.contains("\"Detectors\"") { counts[line.prefix { $0 != " " }, default: 0] += 1 }
+                return names.allSatisfy { counts[$0[...], default: 0] > 1 }
+            }
+            _ = try crowd.terminate()
+        }
+
         /// Where many apps change at once, each who watches is told of all of them, a part in each turn.
         @Test func eachWhoWatchesIsToldOfAll() throws {
             let stage = try Stage(source: nil)
