@@ -236,7 +236,7 @@ final class SensorProxy {
     private func ask(_ call: MethodCall, _ answer: @escaping (BusError?) -> Void) {
         let sender = call.sender
         if self.clients[sender] != nil {
-            return answer(self.rounds?.resting(sender) == nil ? nil : Self.refusal(.inactive, nil))
+            return answer(self.rounds?.resting(sender).map { Self.refusal($0, nil) })
         }
         self.asked.open(sender, of: nil)
         self.bus.user(of: sender) { [weak self] told in

@@ -474,6 +474,23 @@ extension Senses {
             #expect(try scene.asked(of: Self.bob) == 1)
         }
 
+        /// A desktop whose claims rest, because nobody says whether it may, is not told that it may not.
+        @Test func aDesktopIsToldThatPolkitIsGone() throws {
+            let scene = try Scene(devices: [DeviceBed.accelerometer()])
+            let desktop = "p call net.hadess.SensorProxy /net/hadess/SensorProxy net.hadess.SensorProxy"
+            try scene.putInFront(Self.alice)
+            let script = try scene.stage.startScript(
+                as: Stage.nobody,
+                ["\(desktop) ClaimAccelerometer", "p hear Go", "p name", "p await 1", "\(desktop) ClaimLight"])
+            let name = try script.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)
+            #expect(script.output.contains("p ok []"), "\(script.output)")
+            try scene.endPolkit()
+            try scene.untilIdle()
+            _ = try scene.stage.script("x send \(name) / org.example.Test Go")
+            let refusal = try script.waitForLine { $0.hasPrefix("p error ") }
+            #expect(refusal.contains("AccessDenied: polkit cannot be asked whether you may claim"), "\(refusal)")
+        }
+
         /// polkit says nothing of many connections of a user: another one's question does not wait behind theirs.
         @Test func aStrangersQuestionsDelayNobody() throws {
             let scene = try Scene()
