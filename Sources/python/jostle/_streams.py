@@ -73,6 +73,7 @@ class Stream:
         self.missed = 0
         """How many samples did not come so far, because nobody read them in time or the device was away."""
         self._end = end
+        self._waiters: set[asyncio.Event] = set()
         self._next: int | None = None
         self._waiting: Iterator[Sample] = iter(())
 
@@ -106,6 +107,8 @@ class Stream:
     async def _packet(self) -> bytes:
         """The next packet; nothing when the reader closed its end, before it read what we asked for or after."""
         while True:
+            if self._end.fileno() < 0:
+                raise JostleError(DISCONNECTED, "the stream is closed: the body that it was for has been left")
             # It is taken when nothing is waited for any more: what the loop had read for us, a cancellation would lose.
             try:
                 return self._end.recv(_PACKET_BYTES)
@@ -116,11 +119,27 @@ class Stream:
 
     async def _readable(self) -> None:
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(self._end, ready.set)
+        self._waiters.add(ready)
+        loop.add_reader(self._end, self._wake)
         try:
             await ready.wait()
         finally:
-            loop.remove_reader(self._end)
+            self._waiters.discard(ready)
+            if not self._waiters and self._end.fileno() >= 0:
+                loop.remove_reader(self._end)
+
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            waiter.set()
+
+    def _close(self) -> None:
+        """Ends it, also for whoever still waits for a sample.
+
+        Closed while the loop watches it, it would have the loop take whatever has its number next for it, and never hear that.
+        """
+        asyncio.get_running_loop().remove_reader(self._end)
+        self._end.close()
+        self._wake()
 
     def flush(self) -> None:
         """Asks for all samples that are held back."""
@@ -201,7 +220,11 @@ async def stream(
         reply = await wire.call(owner, path, SENSOR, "OpenStream", "a{sv}", [options], service=READER)
         with keep_from_children(socket.socket(fileno=take_descriptor(reply, reply.body[0]))) as end:
             end.setblocking(False)
-            yield Stream(end, description["channels"], plain(reply.body[1]))
+            samples = Stream(end, description["channels"], plain(reply.body[1]))
+            try:
+                yield samples
+            finally:
+                samples._close()
 
 
 async def sensors(*, bus: str = "session") -> dict[str, dict[str, Any]]:

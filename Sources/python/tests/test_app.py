@@ -1289,6 +1289,26 @@ class Streams(unittest.IsolatedAsyncioTestCase):
                 with self.assertRaisesRegex(jostle.JostleError, "the reader .* is gone"):
                     await asyncio.wait_for(anext(stream), 10)
 
+    async def test_who_waits_when_the_body_is_left_is_told(self) -> None:
+        ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            async with testing.Broker() as broker:
+                broker.sensor("accelerometer")
+                async with jostle.stream("accelerometer", rate=100) as stream:
+                    waiting = [asyncio.create_task(anext(stream)), asyncio.create_task(anext(stream.batches()))]
+                    while len(stream._waiters) < 2:
+                        await asyncio.sleep(0)
+                    number = stream._end.fileno()
+                # Whatever has its number next is heard, also when those who waited are done with it.
+                with socket.socket(fileno=os.dup2(ours.fileno(), number)) as end:
+                    end.setblocking(False)
+                    sample = asyncio.create_task(anext(jostle.Stream(end, ["x"], {})))
+                    for task in waiting:
+                        with self.assertRaisesRegex(jostle.JostleError, "^the stream is closed"):
+                            await asyncio.wait_for(task, 10)
+                    theirs.send(struct.pack("=IIQQd", 1, 1, 0, 500_000, 2.0))
+                    self.assertEqual(await asyncio.wait_for(sample, 10), (0.5, (2.0,)))
+
     async def test_what_is_no_packet_is_an_error(self) -> None:
         for packet in (b"short", struct.pack("=IIQ", 1, 2, 0) + bytes(32), struct.pack("=IIQ", 1, 1, 0) + bytes(33)):
             ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
