@@ -11,7 +11,14 @@ package enum OwnProgram {
         let own = String(decoding: buffer[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
         guard let slash = own.lastIndex(of: "/") else { return nil }
         return places.map { "\(own[...slash])\($0.isEmpty ? "" : "\($0)/")\(name)" }
-            // SAFETY: the path is a NUL-terminated string for the time of the call.
-            .first { unsafe access($0, X_OK) == 0 }
+            .first { self.isProgram($0) }
+    }
+
+    /// Whether a path is that of a file that may be run. Of a directory the same right says that it may be looked through, and the one of our
+    /// examples is called as the command is.
+    private static func isProgram(_ path: String) -> Bool {
+        var status = stat()
+        // SAFETY: the path is a NUL-terminated string for the time of the calls, and the structure is ours.
+        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
     }
 }

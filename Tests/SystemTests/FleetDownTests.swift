@@ -368,6 +368,38 @@ extension Surroundings {
             #expect(!scene.listener.others.dropFirst(before).contains { $0.topic == scene.topics.desired })
         }
 
+        /// Where the bridge is installed there is a directory beside it, of the examples, which is called as the command is.
+        @Test func theCommandThatAnswersIsFoundAsItIsInstalled() throws {
+            let scene = try FleetScene(Self.allowing())
+            let place = "\(scene.stage.home)/installed"
+            let install = """
+                mkdir -p "$1/bin" "$1/libexec/jostle"
+                cp "$2/jostle" "$1/bin"
+                cp "$2/jostle-bridge" "$1/libexec"
+                """
+            let installed = try Tool.run(["sh", "-ec", install, "sh", place, Programs.directory])
+            #expect(installed.status == 0, "\(installed)")
+            // In the place of the one that was built.
+            let other = #"shift; exec "$0" "$@""#
+            try scene.startBridge(under: ["/bin/sh", "-c", other, "\(place)/libexec/jostle-bridge"])
+            try scene.waitUntilHearing()
+            var message = Publication(
+                scene.topics.request("why-not"), Array(#"{"app":"org.jostle.Bridge"}"#.utf8))
+            message.properties.responseTopic = AnswerTopic.of("tester")
+            message.properties.correlation = [1]
+            try scene.listener.publish(message)
+            func answer() -> DeviceAnswer? {
+                scene.listener.others.first { $0.properties.correlation == [1] && $0.topic.contains("/@/answer/") }
+                    .flatMap { try? JSONCoding.read($0.payload) }.flatMap { DeviceAnswer($0) }
+            }
+            try scene.listener.wait("an answer") { answer() != nil }
+            guard case .lines(let lines, _)? = answer() else {
+                Issue.record("\(String(describing: answer()))")
+                return
+            }
+            #expect(lines.first?["app"]?.text == "org.jostle.Bridge", "\(lines)")
+        }
+
         /// Of a server that takes little at a time: a home that hears nothing of the device, and who asks for much.
         @Test func whatIsLongerThanTheServerTakesIsTold() throws {
             let detectors = (1...20).map { "[Detector knock\($0)]\npreset=shake\n" }.joined()

@@ -73,8 +73,11 @@ final class FleetScene {
     /// Where the bridge keeps what it keeps.
     var bridgeState: String { "\(self.stage.home)/bridge-state" }
 
-    func startBridge(waits: Bool = true, environment: [String: String] = [:]) throws {
-        let program = try self.anotherBridge(environment: environment)
+    /// - Parameter tool: a command that becomes the bridge, with its arguments.
+    func startBridge(
+        waits: Bool = true, environment: [String: String] = [:], under tool: [String] = []
+    ) throws {
+        let program = try self.anotherBridge(environment: environment, under: tool)
         // Which of the two comes first is not said.
         var isServing = false
         var isConnected = !waits
@@ -87,13 +90,15 @@ final class FleetScene {
     }
 
     /// Starts a bridge, beside the one that runs if one does.
-    func anotherBridge(environment: [String: String] = [:]) throws -> BackgroundProgram {
+    func anotherBridge(
+        environment: [String: String] = [:], under tool: [String] = []
+    ) throws -> BackgroundProgram {
         try BackgroundProgram(
             "jostle-bridge",
             [
                 "--bus", self.stage.address, "--config", self.config, "--journal", self.stage.state, "--state-dir",
                 self.bridgeState,
-            ], environment: environment)
+            ], environment: environment, under: tool)
     }
 
     /// Waits until the broker has a detector of the bridge's.
