@@ -31,6 +31,15 @@ extension Senses {
             for program in [nameless, app] { #expect(try program.terminate() == .exited(0)) }
         }
 
+        /// In a shell that is made up: a true one is only in `make test-focus`, and its clients say texts.
+        @Test func aClientThatSaysNoTextKeepsNoWindowFromBeingTold() throws {
+            let result = try Tool.run([
+                "gjs", Programs.source("Tests/Scripts/extension.js"),
+                Programs.source("Sources/jostle-focus/gnome/extension.js"),
+            ])
+            #expect(result.status == 0 && result.stdout == "windows: ok\n", "\(result)")
+        }
+
         @Test func whoIsToldAlreadyDoesNotStartIt() throws {
             let focus = PrivateBus.Service(name: Self.name, command: "/bin/false")
             let stage = try Stage(broker: false, services: [focus])

@@ -103,11 +103,21 @@ class Windows {
         return app.get_id().replace(/\.desktop$/, "");
     }
 
+    // A client may say bytes that are no text, which to read is an error. It has said nothing then: an error would keep the windows that come
+    // behind it from being told, and the window in front from being known to be so.
+    _text(read) {
+        try {
+            return read() ?? "";
+        } catch (_) {
+            return "";
+        }
+    }
+
     // What the window says that it is. On Wayland its class is nothing else.
     _appID(window) {
         const isWayland = window.get_client_type() === Meta.WindowClientType.WAYLAND;
-        return this._desktopFile(window) || window.get_sandboxed_app_id() || window.get_gtk_application_id()
-            || (isWayland ? window.get_wm_class() : null);
+        return this._text(() => this._desktopFile(window)) || this._text(() => window.get_sandboxed_app_id())
+            || this._text(() => window.get_gtk_application_id()) || (isWayland ? this._text(() => window.get_wm_class()) : "");
     }
 
     _state(window) {
@@ -117,11 +127,10 @@ class Windows {
     }
 
     _tell(window) {
-        const text = value => value ?? "";
         const pid = window.get_pid();
         this._call("Window", new GLib.Variant("(ssssssa{sv})", [
-            this._id(window), text(this._appID(window)), text(window.get_wm_class()), text(window.get_wm_class_instance()),
-            pid > 0 ? `${pid}` : "", this._state(window), {},
+            this._id(window), this._appID(window), this._text(() => window.get_wm_class()),
+            this._text(() => window.get_wm_class_instance()), pid > 0 ? `${pid}` : "", this._state(window), {},
         ]));
     }
 }
