@@ -26,8 +26,8 @@ final class IncomingCalls {
     private(set) var asking = 0
     private var job = Job.none
     private(set) lazy var tidying = Tidying(on: self.connection.loop) { [unowned self] in self.job != .none }
-    /// Since when calls have waited for that without a break; `nil`: they have not.
-    private var blockedSince: Int64?
+    /// `nil`: the bus had read nearly all when that was last looked at.
+    private var blockade: Blockade?
     /// When somebody was last answered before others.
     private var lastUrgent = Int64.min / 2
     /// How long calls that waited have been served since there was a pause, in µs.
@@ -63,6 +63,14 @@ final class IncomingCalls {
         case parked
     }
 
+    /// The bus does not read what was answered before.
+    private struct Blockade {
+        /// Since when, or since a call was last served nevertheless.
+        var since: Int64
+        /// So many bytes were on their way to it then.
+        var level = Int.max
+    }
+
     /// What is known of somebody who calls.
     private final class Caller {
         let peer: PacedSender.Peer
@@ -92,8 +100,10 @@ final class IncomingCalls {
     private static let room = 4 << 10
     private static let parkingTime: Int64 = 1_000
     /// After so many µs of that a call is served nevertheless, and then the next: what keeps the bus busy may be samples of ours
-    /// that never end, and a claim would have no answer for as long.
+    /// that never end, and a claim would have no answer for as long. The next only when the bus has read as much as came since, or after
+    /// the longer time: it takes a millisecond for an answer to who has not read 50 000, and what is urgent would be behind more and more.
     private static let longestBlock: Int64 = 50_000
+    private static let longestStandstill: Int64 = 1_000_000
     /// However long one call took, others do not wait longer for it, in µs.
     private static let longestPause: Int64 = 5_000
     /// How much time is at least between two calls that are served before others, of one caller and of all, in µs.
@@ -218,6 +228,7 @@ final class IncomingCalls {
         self.serveInTurns()
     }
 
+    /// Tells one, whatever the bus has to read, and some more while it has read nearly all.
     private func tellRefusals() {
         for _ in 0..<Self.refusalsAtOnce {
             guard let refusal = self.refusals.next() else { return }
@@ -226,6 +237,7 @@ final class IncomingCalls {
             let bytes = message.size
             self.connection.send(message)
             self.answered(refusal.sender, bytes: bytes)
+            guard self.connection.underWay < Self.room else { return }
         }
     }
 
@@ -264,7 +276,7 @@ final class IncomingCalls {
         self.tellRefusals()
         self.job = self.hasWork ? .serving : .none
         self.served += Clock.monotonic.now() - start
-        if self.job == .none { (self.served, self.blockedSince) = (0, nil) }
+        if self.job == .none { self.served = 0 }
         // Whoever always has something to do has to wait for the processor when something urgent comes.
         if self.served >= Turns.budget { self.park(for: min(self.served, Self.longestPause)) }
         return self.job == .serving
@@ -272,13 +284,15 @@ final class IncomingCalls {
 
     /// Whether the bus has read nearly all that is ours, or has not for so long that calls wait no longer for it.
     private func mayAnswer(at now: Int64) -> Bool {
-        guard self.connection.underWay >= Self.room else {
-            self.blockedSince = nil
+        let underWay = self.connection.underWay
+        guard underWay >= Self.room else {
+            self.blockade = nil
             return true
         }
-        let since = self.blockedSince ?? now
-        let isOverdue = now - since >= Self.longestBlock
-        self.blockedSince = isOverdue ? now : since
+        let blockade = self.blockade ?? Blockade(since: now)
+        let pause = underWay <= blockade.level ? Self.longestBlock : Self.longestStandstill
+        let isOverdue = now - blockade.since >= pause
+        self.blockade = isOverdue ? Blockade(since: now, level: underWay) : blockade
         return isOverdue
     }
 

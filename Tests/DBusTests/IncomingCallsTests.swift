@@ -170,6 +170,30 @@ extension BusTests {
             #expect(counter.log.count == 5 && rounds > 5)
         }
 
+        /// Where it takes nothing at all, what is urgent is not to be behind answer after answer.
+        @Test func whileTheBusStandsStillNextToNothingIsAnswered() throws {
+            let station = try Station()
+            let counter = Counter.export(on: station.connection)
+            let client = try station.client()
+            try self.send(100, "Count", "call", from: client)
+            let incoming = station.connection.incoming
+            try station.until("calls that wait") { incoming.queue.waiting(of: client.uniqueName) >= 20 }
+            #expect(kill(station.bus.pid, SIGSTOP) == 0)
+            defer { kill(station.bus.pid, SIGCONT) }
+            station.connection.signal(
+                from: Counter.path, "org.example.Samples", "Came", to: client.uniqueName
+            ) { $0.string(String(repeating: "7", count: 16 << 10)) }
+            let before = counter.log.count
+            var times: [Int64] = []
+            try station.until("two answers") {
+                if counter.log.count > before + times.count { times.append(Clock.monotonic.now()) }
+                return times.count == 2
+            }
+            #expect(counter.log.count == before + 2 && times[1] - times[0] > 500_000)
+            kill(station.bus.pid, SIGCONT)
+            try station.until("the rest") { counter.log.count == 100 }
+        }
+
         @Test func whoDoesNotReadHisAnswersIsNotServed() throws {
             let station = try Station()
             let counter = Counter.export(on: station.connection)
