@@ -109,7 +109,7 @@ extension EventQueue {
     /// An event could not be sent. There will be word when it can.
     package mutating func takeBack(_ event: Event, at now: Timestamp, _ actions: inout [QueueAction]) {
         self.hold()
-        let isStored = self.outgoing.take(event.sequence)?.isStored ?? false
+        let taken = self.outgoing.take(event.sequence)
         if let index = self.unacknowledged.firstIndex(where: { $0.event.sequence == event.sequence }) {
             // The app has left since, and is called for it by now.
             if self.unacknowledged[index].isCalled { return self.unacknowledged[index].comesBack() }
@@ -120,22 +120,20 @@ extension EventQueue {
         }
         // It was on its way twice, or has ended or waits for who comes next since it was.
         if event.wantsAck { return self.takeBackAgain(event) }
-        var kept = KeptEvent(event)
-        // It may have been sent before a restart.
-        kept.attempts = event.isRedelivered ? 1 : 0
-        kept.isStored = isStored
+        // It may have been sent before, by another broker or under another number.
+        var kept = taken ?? KeptEvent(event)
+        if taken == nil, event.isRedelivered { kept.attempts = 1 }
         // It was on its way when the app left.
         guard self.isSubscribed || event.outlivesClient else { return self.finish(kept, .removed, &actions) }
         self.keep(kept, at: now, &actions)
         // Put there once more it would stay when it is over.
-        if !isStored { self.store(event, &actions) }
+        if !kept.isStored { self.store(event, &actions) }
     }
 
     private mutating func takeBackAgain(_ event: Event) {
         if self.waiting.all.contains(where: { $0.event.sequence == event.sequence }) {
             self.waiting.updateFirst(where: { $0.event.sequence == event.sequence }) { $0.comesBack() }
-        } else if !event.isRedelivered, self.outgoing.ended.event(event.sequence) != nil {
-            // The app has not seen it.
+        } else if self.outgoing.ended.comesBack(event.sequence) {
             let losses = Losses(removed: 1)
             self.lost.insert(Gap(first: event.sequence, last: event.sequence, losses: losses))
         }

@@ -187,15 +187,26 @@ struct EndedLately: Sendable {
         let sequence: UInt64
         let epoch: UInt64
         let course: KeptEvent.Course
+        /// How often it was sent under this number, besides in a call, and has not come back.
+        var sendings: Int
     }
 
     private static let most = 32
 
     mutating func add(_ kept: KeptEvent) {
-        let ended = Ended(sequence: kept.event.sequence, epoch: kept.event.epoch, course: kept.course)
+        let ended = Ended(
+            sequence: kept.event.sequence, epoch: kept.event.epoch, course: kept.course,
+            sendings: kept.attempts - kept.earlierAttempts - (kept.isCalled ? 1 : 0))
         guard self.events.count == Self.most else { return self.events.append(ended) }
         self.events[self.oldest] = ended
         self.oldest = (self.oldest + 1) % Self.most
+    }
+
+    /// A sending came back. Returns true if it was the only one under this number, so that the app has not seen that.
+    mutating func comesBack(_ sequence: UInt64) -> Bool {
+        guard let index = self.events.firstIndex(where: { $0.sequence == sequence }) else { return false }
+        self.events[index].sendings -= 1
+        return self.events[index].sendings == 0
     }
 
     /// What is known of an event with this number.

@@ -198,6 +198,52 @@ import Testing
         #expect(bench.take() == ["send 1", "1 S5.removed", "gap 1-1 0/0/1"])
     }
 
+    /// The same where it was handed over under another number before: that the app may have seen, and this one it has not.
+    @Test func whatComesBackUnderItsSecondNumberIsTold() {
+        var nobodys = self.bench()
+        nobodys.perform { $0.callFailed(.left, at: $1, &$2) }
+        var bench = QueueBench(isSubscribed: false)
+        bench.add(.ack, lifespan: 60_000, kind: .store)
+        bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["send 1", "send 2 again", "caught up 2"])
+        bench.perform { $0.end(.removed, &$2) { $0.event.sequence == 2 } }
+        var actions: [QueueAction] = []
+        bench.queue.takeBack(bench.sent[1], at: bench.time, &actions)
+        bench.read()
+        #expect(bench.take() == ["2 S5.removed", "gap 2-2 0/0/1"] && actions.isEmpty)
+    }
+
+    /// It came back each time that it was sent, or only the last time, when the app had seen it.
+    @Test(arguments: [1, 2]) func whatWasSentTwiceIsToldIfBothCameBack(_ times: Int) {
+        var bench = QueueBench()
+        bench.add(.ack, lifespan: 60_000)
+        bench.pass(to: 1_000)
+        bench.perform { $0.remove(epoch: 1, at: $1, &$2) }
+        #expect(bench.take() == ["send 1", "send 1 again", "1 S5.removed"])
+        var actions: [QueueAction] = []
+        for event in bench.sent.suffix(times) { bench.queue.takeBack(event, at: bench.time, &actions) }
+        bench.read()
+        #expect(bench.take() == (times == 2 ? ["gap 1-1 0/0/1"] : []))
+    }
+
+    /// What need not be acknowledged comes back as what it was: under this number nobody has seen it.
+    @Test func whatCameBackAndHadAnotherNumberIsTold() {
+        var nobodys = QueueBench(isSubscribed: false)
+        nobodys.add(lifespan: 60_000, kind: .wake)
+        nobodys.perform { _ = $0.beginCall(at: $1, &$2) }
+        nobodys.perform { $0.callFailed(.left, at: $1, &$2) }
+        var bench = QueueBench(isSubscribed: false)
+        bench.add(lifespan: 60_000, kind: .store)
+        bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
+        bench.room = QueueBench.bytes
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["send 1"] && bench.queue.waitingCount == 1)
+        bench.perform { $0.end(.removed, &$2) { $0.event.sequence == 2 } }
+        bench.read()
+        #expect(bench.take() == ["2 S5.removed", "gap 2-2 0/0/1", "caught up 2"])
+    }
+
     private static func event(kind: DeliveryKind) -> Event {
         var terms = DeliveryTerms()
         terms.kind = kind
