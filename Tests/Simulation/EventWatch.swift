@@ -431,7 +431,11 @@ struct EventWatch {
             guard var record = self.records[key] else { continue }
             // What has another number by now has not been seen under that.
             let isRenumbered = record.sequence != sequence
-            if isUnseen { record.sent -= 1 }
+            if isUnseen {
+                record.sent -= 1
+                // It may have got another number meanwhile.
+                record.sentBefore = record.sentBefore.map { min($0, record.sent) }
+            }
             self.records[key] = record
             guard record.isOver ? isUnseen && !isRenumbered : isUnseen || isRenumbered else { continue }
             if isRenumbered || !record.isSeen {

@@ -86,6 +86,8 @@ final class ReaderSensor {
             return false
         }
         before?.isOver = true
+        // What was left of the one before goes first; a signal with it comes before the answer to the new one.
+        if client.connection == nil { self.perform() }
         client.claim = claim
         client.socket?.claim = claim
         self.scene.watch.claims(client, claim)
