@@ -143,6 +143,15 @@ package struct Broker: ~Copyable {
     /// A mark went out.
     package mutating func sent(_ app: AppHandle, _ mark: Mark) { self.reception.clerk.post.sent(app, mark) }
 
+    /// Somebody is called with what an app is launched for; or nobody has been until now, as while its program is being started, and
+    /// nobody is going to be where the launch fails then. What is not said to wait may have been seen.
+    package mutating func setCalled(_ launch: Launch, _ isCalled: Bool) {
+        guard case .motion = launch.reason, self.reception.clerk.listeners.hearing.arbiter.isCurrent(launch) else {
+            return
+        }
+        self.reception.clerk.post.setCalled(launch.app, isCalled)
+    }
+
     /// Gives out no epoch up to this one any more: others may have.
     package mutating func skipEpochs(upTo epoch: UInt64) {
         self.reception.clerk.listeners.hearing.skipEpochs(upTo: epoch)

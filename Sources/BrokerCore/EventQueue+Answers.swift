@@ -250,6 +250,8 @@ extension EventQueue {
             self.bytes += kept.event.bytes
             self.unacknowledged.append(kept)
         }
+        // It is the one call of this name that is out.
+        if other.isCalled { self.calls.isWaiting = other.calls.isWaiting }
         self.dropped &+= other.dropped
         self.expired &+= other.expired
         self.calls.hasFailed = self.calls.hasFailed || other.calls.hasFailed

@@ -25,6 +25,7 @@ extension EventQueue {
         if let deadline = self.deadline, deadline <= now { self.pump(at: now, &actions) }
         guard self.launchWish != nil else { return ([], 0) }
         self.calls.ended = []
+        self.calls.isWaiting = false
         var events: [Event] = []
         while var kept = self.waiting.popFirst() {
             kept.event.isRedelivered = kept.attempts > 0
@@ -37,9 +38,13 @@ extension EventQueue {
         return (events, self.lost.count(before: self.calls.last))
     }
 
+    /// Somebody is called with what was handed over; or nobody has been until now, and then nobody has seen it.
+    package mutating func setCalled(_ isCalled: Bool) { self.calls.isWaiting = !isCalled }
+
     /// The app answered: it has all that was handed over.
     package mutating func callAnswered(at now: Timestamp, _ actions: inout [QueueAction]) {
         self.calls.hasFailed = false
+        self.calls.isWaiting = false
         self.calls.ended = []
         // Also when what it was handed has become another's since, or is behind others of the app by now.
         while self.lost.takeFirst(before: self.calls.last) != nil {}
@@ -71,7 +76,10 @@ extension EventQueue {
         if !self.isIdle { self.expect(now) }
     }
 
-    private mutating func takeBackCall(isUnseen: Bool) {
+    private mutating func takeBackCall(isUnseen isSaid: Bool) {
+        // However it failed: where nobody was called, nobody has seen it.
+        let isUnseen = isSaid || self.calls.isWaiting
+        self.calls.isWaiting = false
         self.calls.last = 0
         if isUnseen { for gap in self.calls.ended { self.lost.insert(gap) } }
         self.calls.ended = []

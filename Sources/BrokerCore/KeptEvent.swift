@@ -251,6 +251,8 @@ struct CallBook: Sendable {
     var last: UInt64 = 0
     /// Ended while they were handed over, and never sent otherwise: lost, should nobody have been called.
     var ended: [Gap] = []
+    /// Nobody has been called with what is out, as far as is known: it is still being found out whom to call, or nobody is there.
+    var isWaiting = false
     /// The app could not be launched, the last time that was tried.
     var hasFailed = false
 }

@@ -280,6 +280,15 @@ package struct Mailboxes {
         return call.events.isEmpty ? nil : Handover(to: user, call.events, missing: call.missing)
     }
 
+    /// Somebody is called with what an app is launched for, or nobody has been until now.
+    mutating func setCalled(_ id: AppID, _ isCalled: Bool) {
+        if let app = self.called(id) {
+            self.boxes.update(app) { $0?.queue.setCalled(isCalled) }
+        } else if let index = self.absent.all.firstIndex(where: { $0.id == id && $0.queue.isCalled }) {
+            self.absent[index].queue.setCalled(isCalled)
+        }
+    }
+
     /// The app that is here and has events in its hands in a call.
     func called(_ id: AppID) -> AppHandle? {
         self.names[id].first { self.boxes[$0]?.queue.isCalled == true }

@@ -258,6 +258,9 @@ struct Post {
         return call
     }
 
+    /// Somebody is called with what an app is launched for, or nobody has been until now.
+    mutating func setCalled(_ id: AppID, _ isCalled: Bool) { self.mailboxes.setCalled(id, isCalled) }
+
     /// The call of an app is over.
     mutating func endCall(
         of id: AppID, _ user: UInt32?, _ result: LaunchResult, at now: Timestamp, _ actions: inout [BrokerAction]

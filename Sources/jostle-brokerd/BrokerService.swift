@@ -179,6 +179,9 @@ final class BrokerService {
     /// Asks the core, as things are now.
     func now<R>(_ body: (borrowing Broker, Timestamp) -> R) -> R { body(self.core, self.clock.arrival()) }
 
+    /// Tells the core whether somebody is called with what a launch hands over. Nothing follows from that by itself.
+    func setCalled(_ launch: Launch, _ isCalled: Bool) { self.core.setCalled(launch, isCalled) }
+
     /// Gives out no epoch up to this one any more.
     func skipEpochs(upTo epoch: UInt64) { self.core.skipEpochs(upTo: epoch) }
 

@@ -37,6 +37,8 @@ final class LaunchLink {
     func launch(_ launch: Launch, _ handover: Handover) {
         self.service.log.debug("\(launch.app) is launched: \(launch.reason), \(handover.events.count) events")
         let flight = Flight(launch: launch, handover: handover, begun: self.service.now { _, now in now })
+        // Whatever it fails for before that, nobody has seen what it brings.
+        self.service.setCalled(launch, false)
         if case .task = launch.reason { return self.start(flight) }
         // Whose connection a registered one is, the bus has said. One that is just leaving may be what this is for.
         let clients = self.service.links.clients
@@ -121,6 +123,7 @@ final class LaunchLink {
             self.held.removeAll { !self.service.core.arbiter.isCurrent($0.flight.launch) }
             return self.held.append((flight, connection, user))
         }
+        self.service.setCalled(launch, true)
         // The bus keeps the place of the call until it is answered, however long we wait.
         let timer = self.service.loop.schedule(after: Int64(self.timeLeft(flight)) * 1_000) { [weak self] in
             self?.failed(flight, .noReply("no answer came in time"))
@@ -139,8 +142,11 @@ final class LaunchLink {
             do throws(BusError) {
                 self.answered(launch, of: user, handover.events, try Self.answer(result.take()))
             } catch {
-                // A connection that is gone says nothing of whether the app can be started.
-                if error.isServiceMissing { return self.failed(launch, .left, error) }
+                // A connection that is gone says nothing of whether the app can be started. It was before it was called.
+                if error.isServiceMissing {
+                    self.service.setCalled(launch, false)
+                    return self.failed(launch, .left, error)
+                }
                 self.failed(flight, error)
             }
         }

@@ -70,6 +70,56 @@ import Testing
         #expect(bench.take() == ["1 S5.removed"] + (isTold ? ["gap 1-1 0/0/1"] : []) + ["caught up 1"])
     }
 
+    /// A launch failed before anybody was called, as where its program hangs or its connection owes an answer: nobody has seen what it
+    /// was for, and where that is over then, the app is told so.
+    @Test(arguments: [LaunchFailure.silent, .left, .refused])
+    func whatNobodyWasCalledWithIsUnseen(_ failure: LaunchFailure) {
+        var bench = self.bench()
+        bench.add(.ack, lifespan: 1_000, kind: .wake)
+        bench.perform { $0.callFailed(.notStarted, at: $1, &$2) }
+        bench.perform { _ = $0.beginCall(at: $1, &$2) }
+        bench.perform { queue, _, _ in queue.setCalled(false) }
+        bench.perform { $0.callFailed(failure, at: $1, &$2) }
+        bench.pass(to: 1_000)
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["2 S5.launch-failed", "send 1", "gap 2-2 0/1/0", "caught up 2"])
+    }
+
+    /// And so it is with what ends while it is found out whom to call, and with what is another user's by then.
+    @Test func whatEndsBeforeAnybodyIsCalledIsTold() {
+        var bench = self.bench()
+        bench.perform { queue, _, _ in queue.setCalled(false) }
+        bench.perform { $0.remove(epoch: 1, at: $1, &$2) }
+        bench.perform { $0.callFailed(.silent, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["1 S5.removed", "gap 1-1 0/0/1", "caught up 1"])
+        var nobodys = self.bench()
+        nobodys.perform { queue, _, _ in queue.setCalled(false) }
+        var other = QueueBench(isSubscribed: false)
+        other.add(.ack, lifespan: 60_000, kind: .store)
+        other.perform { $0.join(nobodys.queue, at: $1, &$2) }
+        other.perform { $0.callFailed(.silent, at: $1, &$2) }
+        other.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(other.take() == ["send 1", "send 2", "caught up 2"])
+    }
+
+    /// Somebody was called in the end, or is with the next launch: that may have been seen.
+    @Test func whoIsCalledLateMayHaveSeenIt() {
+        var bench = self.bench()
+        bench.perform { queue, _, _ in queue.setCalled(false) }
+        bench.perform { queue, _, _ in queue.setCalled(true) }
+        bench.perform { $0.callFailed(.silent, at: $1, &$2) }
+        var other = self.bench()
+        other.perform { queue, _, _ in queue.setCalled(false) }
+        other.perform { $0.callFailed(.silent, at: $1, &$2) }
+        other.perform { _ = $0.beginCall(at: $1, &$2) }
+        other.perform { $0.callFailed(.silent, at: $1, &$2) }
+        for var bench in [bench, other] {
+            bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+            #expect(bench.take() == ["send 1 again", "caught up 1"])
+        }
+    }
+
     /// What the call said of what is missing is not said again, whatever became of what it was handed.
     @Test func whatACallToldIsNotToldAgain() {
         var bench = QueueBench(isSubscribed: false)

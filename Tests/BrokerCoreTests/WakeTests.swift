@@ -93,6 +93,24 @@ import Testing
         #expect(bench.tally(of: client)?.launches.last?.result == .failed(failure))
     }
 
+    /// While nobody has been called, that the launch fails says nothing of who has seen what it was for.
+    @Test(arguments: [false, true]) func whatNobodyWasCalledWithComesAsNew(_ isCalled: Bool) throws {
+        var (bench, client) = try self.bench()
+        bench.feed([2.5])
+        let call = try #require(self.calls(&bench).first)
+        bench.core.setCalled(call.launch, false)
+        if isCalled { bench.core.setCalled(call.launch, true) }
+        bench.core.failed(call.launch, .silent, at: bench.now, &bench.actions)
+        // A late word on it counts for nothing.
+        bench.core.setCalled(call.launch, true)
+        _ = bench.take()
+        bench.now = bench.now + .seconds(1)
+        bench.core.tick(at: bench.now, &bench.actions)
+        let again = try #require(self.calls(&bench).first)
+        #expect(again.events.map(\.isRedelivered) == [isCalled])
+        #expect(bench.tally(of: client)?.launches.failed == 1)
+    }
+
     /// Without a bus nobody can be asked to start it: what it was to be handed waits as if it had not been, and nothing is counted.
     @Test func aPostponedCallCountsForNothing() throws {
         var (bench, client) = try self.bench()

@@ -145,6 +145,8 @@ struct EventWatch {
         var sequences: [UInt64?]
         /// Numbers of which the app was told that it does not get them.
         var missing: [UInt64]
+        /// Somebody was called.
+        var isMade = false
     }
 
     struct Counts: Equatable {
@@ -391,6 +393,9 @@ struct EventWatch {
             box: box, keys: keys, sequences: handover.events.map(\.sequence), missing: holes)
     }
 
+    /// Somebody is called with what was handed over.
+    mutating func isMade(_ launch: Launch) { self.calls[launch.number]?.isMade = true }
+
     /// Begins to watch what the answer to a call does.
     mutating func begin(call launch: Launch) {
         guard let call = self.calls[launch.number] else { return }
@@ -420,8 +425,8 @@ struct EventWatch {
             if let (number, missing) = self.answeredMissing, number == launch.number {
                 for number in missing { self.numbers[call.box]?.remove(number) }
             }
-            // Whoever was not there has not seen it.
-            self.takeBack(call, isUnseen: failure == .unknown || failure == .notStarted)
+            // Whoever was not there, or not called, has not seen it.
+            self.takeBack(call, isUnseen: failure == .unknown || failure == .notStarted || !call.isMade)
         }
     }
 

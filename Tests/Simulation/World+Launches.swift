@@ -95,6 +95,7 @@ extension World {
         self.launches.begin(launch, isThere: there != nil, canReceive: canReceive, at: self.now)
         let called = EventWatch.Box(app: launch.app, user: handover.user)
         self.events.called(launch, handover, called, at: self.now)
+        self.process?.core.setCalled(launch, false)
         let start = SimulatedStart(launch: launch, handover: handover)
         if case .task = launch.reason { self.process?.starts.append(start); return }
         // Whose connection a registered one is, the bus has said.
@@ -119,6 +120,8 @@ extension World {
         guard start.handover.user == nil || start.handover.user == user else {
             return self.fail(start.launch, .refused)
         }
+        self.process?.core.setCalled(start.launch, true)
+        self.events.isMade(start.launch)
         self.connections[connection].hear(.call(start.launch, start.handover.events, process: self.processes))
     }
 

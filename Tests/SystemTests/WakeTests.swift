@@ -324,6 +324,43 @@ extension EndToEnd {
             try stage.kill(app)
         }
 
+        /// Who owes an answer is not called with what comes next. When it goes on it is told that it never had that.
+        @Test func whatNobodyWasCalledWithIsMissed() throws {
+            let stage = try Stage(broker: false)
+            try stage.startBroker(
+                policy: """
+                    [Policy]
+                    Default=deny
+                    [App *]
+                    WakeTimeout=1s
+                    [Rule wake]
+                    WhenState=suspended
+                    Then=allow
+                    Deliver=wake
+                    Lifespan=2s
+                    [Rule running]
+                    WhenState=foreground background
+                    Then=allow
+                    """)
+            let app = try stage.watch("shake.planar,threshold=2.3g", "--app", Self.app)
+            #expect(try stage.jostle("state", Self.app, "suspended").status == 0)
+            try app.stop()
+            for expired: UInt64 in 1...2 {
+                try stage.inject("rest 2s; shake peak=4g axis=x for=600ms")
+                try stage.until("it is too old") {
+                    try stage.count("Expired", at: Stage.Object.app(Self.app)) >= expired
+                }
+            }
+            #expect(try stage.count("LaunchFailures", at: Stage.Object.app(Self.app)) == 2)
+            try app.signal(SIGCONT)
+            #expect(try stage.jostle("state", Self.app, "foreground").status == 0)
+            // The first it was called with.
+            let gap = try app.waitForLine { $0.hasPrefix("{\"gap\":") }
+            #expect(gap.hasPrefix("{\"gap\":1,\"first\":2,\"last\":2,"), "\(gap)")
+            #expect(try stage.count("Gaps", at: Stage.Object.app(Self.app)) == 1)
+            _ = try app.terminate()
+        }
+
         /// What an app that dies has not answered starts it again at once: nobody calls the connection that is gone.
         @Test func whoDiesWithAnEventIsStartedForIt() throws {
             let log = try Log()
