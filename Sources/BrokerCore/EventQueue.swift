@@ -201,8 +201,8 @@ package struct EventQueue: Sendable {
         actions.append(.send(kept.event))
         guard kept.event.wantsAck else {
             self.bytes -= kept.event.bytes
-            // It is on the disk, and its verdict says that it waits, until it went out.
-            if kept.isStored || kept.isLaunching { self.outgoing.add(kept) }
+            // It is on the disk, and its verdict says that it waits, until it went out; or should it come back, it was handed over before.
+            if kept.isStored || kept.isLaunching || kept.attempts > 0 { self.outgoing.add(kept) }
             return self.rest()
         }
         kept.goes(as: self.outgoing.next())

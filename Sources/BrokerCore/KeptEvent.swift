@@ -219,7 +219,8 @@ struct EndedLately: Sendable {
 struct Outgoing: Sendable {
     /// Counts what was sent and is to be acknowledged.
     private var count: UInt64 = 0
-    /// On its way out, after it was on the disk or its app was to be launched for it: it has gone, or comes back.
+    /// On its way out, after it was on the disk, its app was to be launched for it or it was handed over in a call: it has gone, or comes
+    /// back.
     private var going: [KeptEvent] = []
     /// Acknowledged or given up lately, so that an acknowledgement of them is known to be late and not wrong.
     var ended = EndedLately()

@@ -208,7 +208,9 @@ struct Post {
     mutating func sent(_ app: AppHandle, _ event: Event, _ actions: inout [BrokerAction]) {
         self.tallies.update(app) { $0?.sent(event) }
         // Of others nothing waits for that.
-        guard !event.wantsAck, event.terms.kind == .wake || event.terms.durability == .persistent else { return }
+        guard !event.wantsAck,
+            event.terms.kind == .wake || event.terms.durability == .persistent || event.isRedelivered
+        else { return }
         self.change(app, &actions) { $0.went(event, &$1) }
     }
 

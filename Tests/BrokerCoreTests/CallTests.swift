@@ -294,6 +294,24 @@ import Testing
         #expect(bench.take() == ["2 S5.removed", "gap 2-2 0/0/1", "caught up 2"])
     }
 
+    /// And so does what was only stored, and was handed over beside what its app was called for.
+    @Test func whatWasHandedOverBesideAndCameBackIsTold() {
+        var nobodys = QueueBench(isSubscribed: false)
+        nobodys.add(lifespan: 60_000, kind: .store)
+        nobodys.add(.ack, lifespan: 60_000, kind: .wake)
+        nobodys.perform { _ = $0.beginCall(at: $1, &$2) }
+        nobodys.perform { $0.callFailed(.left, at: $1, &$2) }
+        var bench = QueueBench(isSubscribed: false)
+        bench.add(lifespan: 60_000, kind: .store)
+        bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
+        bench.room = QueueBench.bytes
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(bench.take() == ["send 1"] && bench.queue.waitingCount == 2)
+        bench.perform { $0.end(.removed, &$2) { $0.event.sequence == 2 } }
+        bench.read()
+        #expect(bench.take() == ["2 S5.removed", "gap 2-2 0/0/1", "send 3 again", "caught up 3"])
+    }
+
     private static func event(kind: DeliveryKind) -> Event {
         var terms = DeliveryTerms()
         terms.kind = kind
