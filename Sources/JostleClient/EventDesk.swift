@@ -4,7 +4,7 @@ struct EventDesk {
     enum Course: Equatable {
         /// It is a copy of one that was answered: it is answered once more, and not handed out.
         case answered
-        /// It waits until somebody asks for it.
+        /// It waits until somebody asks for it, or is a copy that is left unheard.
         case kept
         /// The same, and an older one that does not come again has given way to it.
         case keptInPlaceOf(EventGap)
@@ -32,7 +32,10 @@ struct EventDesk {
     mutating func take(_ event: MotionEvent) -> Course {
         let wantsAck = self.acknowledges(event)
         // A copy that was under way when we answered. The broker may not know that we did.
-        if wantsAck, event.isRedelivered, self.answered.contains(event.name) { return .answered }
+        if wantsAck, event.isRedelivered, self.answered.contains(event.name) {
+            // Answered now, what came before it would be done with: it comes once more when that is.
+            return self.isOpen(before: event.name) ? .kept : .answered
+        }
         if self.isSequenced {
             // A copy of one that waits, or that was asked for last, is answered with that one.
             if wantsAck, event.isRedelivered, self.isAtHand(event.name) { return .kept }
@@ -61,6 +64,8 @@ struct EventDesk {
     mutating func remember(_ name: MotionEvent.Name) {
         if self.answered.count == Self.mostAnswered { self.answered.removeFirst() }
         self.answered.append(name)
+        // What we were launched with may be done before what came earlier, which a broker that is told would not send again.
+        if self.isOpen(before: name) { return }
         // Another broker may number anew: its epochs are later. What is older in both was answered late.
         if let last = self.lastAnswered, name.sequence <= last.sequence, name.epoch <= last.epoch { return }
         self.lastAnswered = name
@@ -73,6 +78,14 @@ struct EventDesk {
 
     private func isAtHand(_ name: MotionEvent.Name) -> Bool {
         self.given?.name == name || self.heard.contains { $0.name == name }
+    }
+
+    /// Whether something waits or is being worked on that an answer to an event would be for, too.
+    private func isOpen(before name: MotionEvent.Name) -> Bool {
+        func isOpen(_ event: MotionEvent) -> Bool {
+            event.wantsAck && event.sequence < name.sequence && !self.answered.contains(event.name)
+        }
+        return self.given.map { isOpen($0) } ?? false || self.heard.contains { isOpen($0) }
     }
 
     /// Drops the oldest event that does not come again.

@@ -97,6 +97,23 @@ import Testing
         #expect(desk.next() == other)
     }
 
+    /// What the app was launched with is done before what came earlier and waits, or is being worked on: an answer would be for that, too.
+    @Test func oneByOneWhatIsNotDoneIsNotAnsweredWithALaunch() {
+        var desk = EventDesk()
+        desk.beginSequence()
+        #expect(desk.take(self.event(1)) == .kept)
+        desk.remember(self.event(2).name)
+        #expect(desk.take(self.event(2, isRedelivered: true)) == .kept)
+        #expect(desk.lastAnswered == nil)
+        #expect(desk.next() == self.event(1))
+        #expect(desk.take(self.event(2, isRedelivered: true)) == .kept)
+        #expect(desk.finishGiven() == self.event(1))
+        desk.remember(self.event(1).name)
+        #expect(desk.lastAnswered == self.event(1).name)
+        #expect(desk.take(self.event(2, isRedelivered: true)) == .answered)
+        #expect(!desk.hasNext)
+    }
+
     @Test func oneByOneTheLastIsFinishedOnce() {
         var desk = EventDesk()
         desk.beginSequence()

@@ -40,7 +40,8 @@ class Desk:
             if item.redelivered:
                 # Copies that were under way when we answered, or that came because the work takes long.
                 if answer := self._answered.get(item.name):
-                    return answer
+                    # Answered now, what came before it would be done with: it comes once more when that is.
+                    return None if self._is_open_before(item.name) else answer
                 if item.name in self._waiting or (self._given and self._given.name == item.name):
                     return None
             if len(self._waiting) >= MOST_WAITING:
@@ -93,7 +94,21 @@ class Desk:
         self._answered[name] = answer
         if len(self._answered) > _MOST_ANSWERED:
             del self._answered[next(iter(self._answered))]
+        # What the app was launched with may be done before what came earlier, which a broker that is told would not send again.
+        if self._is_open_before(name):
+            return
         # Another broker may number anew: its epochs are later. What is older in both was answered late.
         last = self.last_done
         if last is None or name.sequence > last.sequence or name.epoch > last.epoch:
             self.last_done = name
+
+    def _is_open_before(self, name: EventName) -> bool:
+        """Something waits or is being worked on that an answer to this one would be for, too."""
+        given = [self._given] if self._given else []
+        return any(
+            isinstance(item, Event)
+            and item.wants_ack
+            and item.sequence < name.sequence
+            and item.name not in self._answered
+            for item in (*given, *self._items)
+        )

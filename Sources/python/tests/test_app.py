@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import datetime
 import logging
 import os
@@ -323,6 +324,28 @@ class Events(Case):
         self.assertEqual((await self.next(events)).sequence, 1)
         self.assertEqual((await self.next(events)).sequence, 5)
         self.assertEqual(gaps, [jostle.Gap(2, 4, dropped=3)])
+
+    async def test_what_is_not_done_is_not_answered_with_a_launch(self) -> None:
+        from jostle._desk import Desk
+
+        desk = Desk()
+        first, second = (
+            jostle.Event(sequence=number, epoch=number, time=0, detector="skip", peak=1, wants_ack=True)
+            for number in (1, 2)
+        )
+        self.assertIsNone(desk.take(first))
+        # The app was launched with the second, while the first waits or is being worked on.
+        desk.remember(second.name, "consume")
+        copy = dataclasses.replace(second, redelivered=True)
+        for _ in range(2):
+            self.assertIsNone(desk.take(copy))
+            self.assertIsNone(desk.last_done)
+            self.assertEqual(desk.next() or first, first)
+        self.assertEqual(desk.finish_given(), first)
+        desk.remember(first.name, "consume")
+        self.assertEqual(desk.last_done, first.name)
+        self.assertEqual(desk.take(copy), "consume")
+        self.assertIsNone(desk.next())
 
     async def test_closing_ends_the_loop(self) -> None:
         waiting = asyncio.create_task(anext(self.app.events(), None))
