@@ -15,7 +15,7 @@ import Protocol
 final class LaunchLink {
     private unowned let service: BrokerService
     /// Calls that wait until an app is launched.
-    private var pushes: [AppID: [MethodCall]] = [:]
+    private var pushes = WaitingPushes<MethodCall>()
     /// What apps owe an answer to, also to calls for their tasks.
     var owed: OwedAnswers
     /// Launches that wait until another app of their user has answered, as long as they are of use.
@@ -40,6 +40,7 @@ final class LaunchLink {
         // Whatever it fails for before that, nobody has seen what it brings.
         self.service.setCalled(launch, false)
         if case .task = launch.reason { return self.start(flight) }
+        if launch.reason == .push { self.pushes.begin(launch.number, of: launch.app) }
         // Whose connection a registered one is, the bus has said. One that is just leaving may be what this is for.
         let clients = self.service.links.clients
         if let client = clients[launch.app], clients.has(client), let user = client.uid {
@@ -223,13 +224,13 @@ final class LaunchLink {
 
     private func pushNow(_ app: AppID, _ call: MethodCall) {
         let limit = self.service.core.limits.pushesPerApp
-        guard self.pushes[app]?.count ?? 0 < limit else {
+        guard self.pushes.count(of: app) < limit else {
             return call.fail(.limitsExceeded("too many wait for this app: pushes-per-app is \(limit)"))
         }
         do throws(Refusal) {
             try self.service.input { (core, now, actions) throws(Refusal) in
                 try core.apply(.push(app), at: now, &actions)
-                self.pushes[app, default: []].append(call)
+                self.pushes.add(call, for: app, until: now + core.arbiter.policy.settings(for: app).wakeTimeout)
             }
         } catch {
             call.fail(BusError(error))
@@ -242,7 +243,7 @@ final class LaunchLink {
         if result == .postponed { return }
         self.service.links.history.launched(launch.app, launch.user, result.name)
         guard launch.reason == .push, result == .done else { return }
-        for call in self.pushes.removeValue(forKey: launch.app) ?? [] { call.reply() }
+        for call in self.pushes.answered(launch.number, by: launch.app) { call.reply() }
     }
 
     /// A launch is not tried again: answers whoever asked for it.
@@ -250,7 +251,8 @@ final class LaunchLink {
         self.service.log.info(
             "\(request.app) is given up (\(request.reason)): \(failure?.name ?? "its turn did not come")")
         guard request.reason == .push else { return }
-        for call in self.pushes.removeValue(forKey: request.app) ?? [] {
+        let current = self.service.core.arbiter.launches.launch(of: request.app)?.number
+        for call in self.pushes.gaveUp(request.app, until: request.ends, besides: current) {
             call.fail(.launchFailed("\(request.app) could not be launched: \(Self.why(failure))"))
         }
     }

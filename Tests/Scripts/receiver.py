@@ -3,7 +3,8 @@
 
 HOW is done (answers), exits (at once), hangs (before it has its name), leaves (once it has it), error (answers with one), nonsense
 (answers what no app says), silent (has the name and never answers), dies (when it is called), replaced (gives the name away when it is
-called, and who has it then answers) or works (waits for LOG.gate, registers, answers, does a task and ends). Each step is a line in LOG.
+called, and who has it then answers), once (waits for LOG.gate with its first answer, and answers with errors then) or works (waits for
+LOG.gate, registers, answers, does a task and ends). Each step is a line in LOG.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ async def main():
     bus = await MessageBus(bus_address=os.environ["DBUS_STARTER_ADDRESS"]).connect()
     done = asyncio.Event()
     worked = asyncio.Event()
-    replacing = []
+    under_way = []
 
     async def replace(call):
         await bus.release_name(NAME)
@@ -44,6 +45,12 @@ async def main():
         note("forges")
         await other.send(Message.new_method_return(call, "s", ["consume"]))
         await other.wait_for_disconnect()
+
+    async def answer(call):
+        while not os.path.exists(LOG + ".gate"):
+            await asyncio.sleep(0.01)
+        note("answer")
+        await bus.send(Message.new_method_return(call, "s", ["consume"]))
 
     def received(message):
         if message.message_type is not MessageType.METHOD_CALL or message.interface != "org.jostle.Receiver1":
@@ -57,10 +64,13 @@ async def main():
         if HOW == "dies":
             os._exit(1)
         if HOW == "replaced":
-            replacing.append(asyncio.ensure_future(replace(message)))
+            under_way.append(asyncio.ensure_future(replace(message)))
         if HOW in ("leaves", "silent", "replaced"):
             return True
-        if HOW == "error":
+        if HOW == "once" and not under_way:
+            under_way.append(asyncio.ensure_future(answer(message)))
+            return True
+        if HOW in ("error", "once"):
             return Message.new_error(message, "org.example.Error.No", "not today")
         note("answer")
         done.set()

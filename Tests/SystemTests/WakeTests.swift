@@ -417,6 +417,25 @@ extension EndToEnd {
             #expect(!log.lines.contains { $0.hasPrefix(others[1]) })
         }
 
+        /// Who pushes an app while it is being called for another push is answered with the next launch, as what comes of that.
+        @Test func aPushIsAnsweredWithItsOwnLaunch() throws {
+            let log = try Log()
+            let stage = try self.stage(
+                [Self.service(Self.app, log, "once")],
+                policy: "[App *]\nMayPush=yes\n[App \(Self.app)]\nGrants=push\nWakeTimeout=8s\n")
+            let first = try stage.start("push", Self.app, "--app", "org.example.Mail")
+            try stage.until("it is called") { log.lines.contains { $0.contains(" called push ") } }
+            let second = try stage.start("push", Self.app, "--app", "org.example.Chat")
+            try stage.until("the other asks") {
+                try stage.bus.run(["busctl", "--address=\(stage.address)", "status", "org.example.Chat"]).status == 0
+            }
+            usleep(300_000)
+            try Data().write(to: URL(fileURLWithPath: log.path + ".gate"))
+            #expect(try first.waitForEnd() == .exited(0))
+            #expect(try second.waitForEnd() == .exited(1))
+            #expect(log.lines.count { $0.contains(" called push ") } >= 2)
+        }
+
         // MARK: Storm
 
         /// Apps with an event and a task are started once for both, and two at a time in all.
