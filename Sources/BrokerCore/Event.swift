@@ -76,6 +76,12 @@ package struct Gap: Equatable, Sendable {
         self.last = last
         self.losses = losses
     }
+
+    /// The one number of an event that ended so.
+    init(of sequence: UInt64, _ end: EventEnd) {
+        self.init(first: sequence, last: sequence, losses: Losses())
+        self.losses.count(end)
+    }
 }
 
 /// How many events ended unsent, and of what.

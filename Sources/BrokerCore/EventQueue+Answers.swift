@@ -134,8 +134,7 @@ extension EventQueue {
         if self.waiting.all.contains(where: { $0.event.sequence == event.sequence }) {
             self.waiting.updateFirst(where: { $0.event.sequence == event.sequence }) { $0.comesBack() }
         } else if self.outgoing.ended.comesBack(event.sequence) {
-            let losses = Losses(removed: 1)
-            self.lost.insert(Gap(first: event.sequence, last: event.sequence, losses: losses))
+            self.lost.insert(Gap(of: event.sequence, .removed))
         }
     }
 
@@ -216,12 +215,12 @@ extension EventQueue {
         _ = self.makeRoom(for: 0, at: now, &actions)
     }
 
-    /// An event is on the disk now.
-    package mutating func persisted(_ sequence: UInt64) {
-        for index in self.unacknowledged.indices where self.unacknowledged[index].event.sequence == sequence {
+    /// An event is on the disk now. An app that came anew in the meantime may have another one of its number.
+    package mutating func persisted(_ name: EventName) {
+        for index in self.unacknowledged.indices where self.unacknowledged[index].isNamed(name) {
             self.unacknowledged[index].event.isPersistent = true
         }
-        self.waiting.updateFirst(where: { $0.event.sequence == sequence }) { $0.event.isPersistent = true }
+        self.waiting.updateFirst(where: { $0.isNamed(name) }) { $0.event.isPersistent = true }
     }
 
     /// Puts in an event that was kept before a restart. It may have been sent already.

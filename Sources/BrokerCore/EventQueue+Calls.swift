@@ -24,8 +24,7 @@ extension EventQueue {
     ) -> (events: [Event], missing: UInt64) {
         if let deadline = self.deadline, deadline <= now { self.pump(at: now, &actions) }
         guard self.launchWish != nil else { return ([], 0) }
-        self.calls.ended = []
-        self.calls.isWaiting = false
+        self.calls.isOver()
         var events: [Event] = []
         while var kept = self.waiting.popFirst() {
             kept.event.isRedelivered = kept.attempts > 0
@@ -43,12 +42,10 @@ extension EventQueue {
 
     /// The app answered: it has all that was handed over.
     package mutating func callAnswered(at now: Timestamp, _ actions: inout [QueueAction]) {
-        self.calls.hasFailed = false
-        self.calls.isWaiting = false
-        self.calls.ended = []
+        let last = self.calls.last
+        self.calls = CallBook()
         // Also when what it was handed has become another's since, or is behind others of the app by now.
-        while self.lost.takeFirst(before: self.calls.last) != nil {}
-        self.calls.last = 0
+        while self.lost.takeFirst(before: last) != nil {}
         self.end(.acknowledged, &actions) { $0.isCalled }
         self.pump(at: now, &actions)
     }
@@ -79,10 +76,8 @@ extension EventQueue {
     private mutating func takeBackCall(isUnseen isSaid: Bool) {
         // However it failed: where nobody was called, nobody has seen it.
         let isUnseen = isSaid || self.calls.isWaiting
-        self.calls.isWaiting = false
-        self.calls.last = 0
-        if isUnseen { for gap in self.calls.ended { self.lost.insert(gap) } }
-        self.calls.ended = []
+        for gap in isUnseen ? self.calls.ended : [] { self.lost.insert(gap) }
+        self.calls.isOver()
         for var kept in self.unacknowledged where kept.isCalled {
             kept.callFailed(isUnseen: isUnseen)
             self.waiting.insert(kept)

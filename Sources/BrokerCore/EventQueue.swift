@@ -285,9 +285,7 @@ package struct EventQueue: Sendable {
         if kept.attempts > 0 { self.outgoing.ended.add(kept) }
         let isOnlyCalled = kept.isCalled && kept.attempts == kept.earlierAttempts + 1
         if !kept.isSeen || isOnlyCalled, end != .acknowledged {
-            var losses = Losses()
-            losses.count(end)
-            let gap = Gap(first: kept.event.sequence, last: kept.event.sequence, losses: losses)
+            let gap = Gap(of: kept.event.sequence, end)
             if kept.isSeen { self.calls.ended.append(gap) } else { self.lost.insert(gap) }
         }
         if kept.isDurable { actions.append(.forget(kept.event)) }

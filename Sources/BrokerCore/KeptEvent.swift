@@ -71,6 +71,7 @@ struct KeptEvent: Sendable {
         self.event = event
     }
 
+    func isNamed(_ name: EventName) -> Bool { self.event.sequence == name.sequence && self.event.epoch == name.epoch }
     /// Whether its app is to be launched for it.
     var isLaunching: Bool { self.event.terms.kind == .wake }
     /// Whether its app may know its number.
@@ -256,4 +257,7 @@ struct CallBook: Sendable {
     var isWaiting = false
     /// The app could not be launched, the last time that was tried.
     var hasFailed = false
+
+    /// The call that was out is not any more.
+    mutating func isOver() { (self.last, self.ended, self.isWaiting) = (0, [], false) }
 }

@@ -329,10 +329,11 @@ package struct Mailboxes {
 
     /// An event is on the disk now.
     mutating func persisted(_ stored: StoredEvent) {
+        let name = EventName(sequence: stored.event.sequence, epoch: stored.event.epoch)
         if let app = self.here(stored) {
-            self.boxes.update(app) { $0?.queue.persisted(stored.event.sequence) }
+            self.boxes.update(app) { $0?.queue.persisted(name) }
         } else if let index = self.absent.index(of: stored.app, stored.user) {
-            self.absent[index].queue.persisted(stored.event.sequence)
+            self.absent[index].queue.persisted(name)
         }
     }
 

@@ -322,12 +322,22 @@ import Testing
         bench.add(.ack, lifespan: 9_000, kind: .live, .persistent)
         #expect(bench.take() == ["send 1", "persist 1"])
         #expect(bench.sent.map(\.isPersistent) == [false])
-        bench.queue.persisted(1)
+        bench.queue.persisted(EventName(sequence: 1, epoch: 1))
         bench.pass(to: 1_000)
         #expect(bench.sent.map(\.isPersistent) == [false, true])
         _ = bench.take()
         #expect(bench.ack(1) == .taken)
         #expect(bench.take() == ["forget 1", "1 S5.acknowledged"])
+    }
+
+    /// Its app came anew, and has another event of that number: of that the disk has said nothing.
+    @Test func whatIsOnTheDiskIsKnownByItsEpoch() {
+        var bench = QueueBench()
+        bench.add(.ack, lifespan: 9_000)
+        bench.queue.persisted(EventName(sequence: 1, epoch: 7))
+        bench.pass(to: 1_000)
+        #expect(bench.take() == ["send 1", "send 1 again"])
+        #expect(bench.sent.map(\.isPersistent) == [false, false])
     }
 
     /// What is sent and comes back was on the disk all the while, and is taken from there once it has gone.
