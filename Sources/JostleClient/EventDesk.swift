@@ -32,9 +32,10 @@ struct EventDesk {
     mutating func take(_ event: MotionEvent) -> Course {
         let wantsAck = self.acknowledges(event)
         // A copy that was under way when we answered. The broker may not know that we did.
-        if wantsAck, event.isRedelivered, self.answered.contains(event.name) {
-            // Answered now, what came before it would be done with: it comes once more when that is.
-            return self.isOpen(before: event.name) ? .kept : .answered
+        if self.answersByItself, event.isRedelivered, self.answered.contains(event.name) {
+            // Answered now, what came before it would be done with: it comes once more when that is. What wants no answer we were
+            // launched with, and had it then.
+            return !wantsAck || self.isOpen(before: event.name) ? .kept : .answered
         }
         if self.isSequenced {
             // A copy of one that waits, or that was asked for last, is answered with that one.
@@ -82,10 +83,11 @@ struct EventDesk {
 
     /// Whether something waits or is being worked on that an answer to an event would be for, too.
     private func isOpen(before name: MotionEvent.Name) -> Bool {
-        func isOpen(_ event: MotionEvent) -> Bool {
+        func isCovered(_ event: MotionEvent) -> Bool {
             event.wantsAck && event.sequence < name.sequence && !self.answered.contains(event.name)
         }
-        return self.given.map { isOpen($0) } ?? false || self.heard.contains { isOpen($0) }
+        if let given, isCovered(given) { return true }
+        return self.heard.contains { isCovered($0) }
     }
 
     /// Drops the oldest event that does not come again.

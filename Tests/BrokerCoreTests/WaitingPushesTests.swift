@@ -1,4 +1,3 @@
-import Arbitration
 import BrokerCore
 import Motion
 import Testing

@@ -38,6 +38,9 @@ import Testing
         // The number alone is of another epoch's event.
         #expect(desk.take(self.event(2, isRedelivered: true)) == .due(wantsAck: true))
         #expect(desk.take(self.event(1)) == .due(wantsAck: true))
+        // The app was launched with it, and the broker had given that up.
+        #expect(desk.take(self.event(1, wantsAck: false, isRedelivered: true)) == .kept)
+        #expect(desk.take(self.event(2, wantsAck: false, isRedelivered: true)) == .due(wantsAck: false))
         desk.answersByItself = false
         #expect(desk.take(self.event(1, isRedelivered: true)) == .due(wantsAck: false))
     }

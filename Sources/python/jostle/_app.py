@@ -660,8 +660,9 @@ class App:
         if self._launch is None:
             return Message.new_error(message, _error(NOT_SUPPORTED), "the app does nothing when it is launched")
         try:
-            async with self._launch_turn:
-                answer = await _run(self._launch, launch)
+            with self._desk.launched(launch.events):
+                async with self._launch_turn:
+                    answer = await _run(self._launch, launch)
         except Exception as error:
             _log.exception("the handler of a launch failed")
             return Message.new_error(message, _error(FAILED), _described(error))

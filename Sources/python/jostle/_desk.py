@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from ._events import Event, EventName, Gap
@@ -31,6 +33,7 @@ class Desk:
         self._waiting: set[EventName] = set()
         self._answered: dict[EventName, Answer] = {}
         self._given: Event | None = None
+        self._launched: list[EventName] = []
 
     # What comes.
 
@@ -42,7 +45,9 @@ class Desk:
                 if answer := self._answered.get(item.name):
                     # Answered now, what came before it would be done with: it comes once more when that is.
                     return None if self._is_open_before(item.name) else answer
-                if item.name in self._waiting or (self._given and self._given.name == item.name):
+                if item.name in self._waiting or item.name in self._launched:
+                    return None
+                if self._given and self._given.name == item.name:
                     return None
             if len(self._waiting) >= MOST_WAITING:
                 self._give_way()
@@ -50,6 +55,17 @@ class Desk:
         self._items.append(item)
         self.arrived.set()
         return None
+
+    @contextlib.contextmanager
+    def launched(self, events: Sequence[Event]) -> Iterator[None]:
+        """What the app is launched with is worked on meanwhile. The broker sends it once more when it has given the launch up."""
+        names = [event.name for event in events]
+        self._launched += names
+        try:
+            yield
+        finally:
+            for name in names:
+                self._launched.remove(name)
 
     def _give_way(self) -> None:
         """The oldest event that does not come again gives way, and its place says so."""

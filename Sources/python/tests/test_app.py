@@ -924,6 +924,27 @@ class Launches(Case):
         self.assertEqual(await asyncio.wait_for(self.broker.launch(), 10), "consume")
         let_go.set()
 
+    async def test_a_copy_of_what_it_is_launched_with_is_not_handed_out(self) -> None:
+        begun, let_go = asyncio.Event(), asyncio.Event()
+
+        @self.app.on_launch
+        async def launched(launch: jostle.Launch) -> None:
+            begun.set()
+            await let_go.wait()
+
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        launch = asyncio.create_task(self.broker.launch("shake", ["skip"]))
+        await self.soon(begun)
+        following = asyncio.create_task(self.next(self.app.events()))
+        # The broker has given the launch up.
+        await self.broker.again(1, "skip")
+        await self.heard()
+        let_go.set()
+        self.assertEqual(await asyncio.wait_for(launch, 10), "consume")
+        await self.broker.event("skip", 5)
+        self.assertEqual((await following).peak, 5)
+
     async def test_a_handler_that_fails_and_none(self) -> None:
         await self.app.connect()
         with self.assertRaisesRegex(jostle.JostleError, "does nothing when it is launched"):
