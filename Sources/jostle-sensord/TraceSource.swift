@@ -7,7 +7,8 @@ import Traces
 /// Plays one sensor of a recorded trace in real time, or at another speed.
 ///
 /// A trace begins at its start whenever somebody begins to claim it, at a time behind all that was played of it before. Its own
-/// spacing is kept at every speed; a loop is a gap. The file is read as it plays, so its length does not matter.
+/// spacing is kept at every speed; a loop is a gap. The file is read as it plays, so its length does not matter. Where it is to be
+/// played faster than that can be done for those who claim it, it plays as fast as can be, and all else has its turns.
 final class TraceSource: SampleSource {
     let sensor: SensorDescription
     weak var sink: (any SampleSink)?
@@ -18,6 +19,9 @@ final class TraceSource: SampleSource {
     private var clock: PlaybackClock
     private var playback: Playback?
     private var timer: EventLoop.TimerID?
+
+    /// How long may be played in one turn, in µs: at a speed at which more becomes due meanwhile there would be no end.
+    private static let longestTurn: Int64 = 2_000
 
     init(_ path: String, sensor: SensorDescription, speed: Double, loops: Bool, on loop: EventLoop) {
         self.path = path
@@ -94,10 +98,11 @@ final class TraceSource: SampleSource {
         self.loop.set(&self.timer, at: alarm, on: .boottime) { [weak self] in self?.play() }
     }
 
-    /// Plays what is due.
+    /// Plays what is due, as far as others are not kept waiting for it.
     private func play() {
         var last: Timestamp?
-        while let due, due <= self.clock.now {
+        let end = Clock.monotonic.now() + Self.longestTurn
+        while let due, due <= self.clock.now, last == nil || Clock.monotonic.now() < end {
             last = due
             self.tell(at: due)
             // A claimant may have gone while it was told, and with it the playback.

@@ -252,6 +252,24 @@ extension Senses {
             }
         }
 
+        /// No machine plays a million samples a second to so many: it is behind for ever, and more is due whenever it looks.
+        @Test func aTraceThatIsPlayedTooFastKeepsNobodyWaiting() throws {
+            let trace =
+                "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n"
+                + (0..<100_000).map { "\($0 * 1_000),\($0 % 7),0.5,-1\n" }.joined()
+            let stage = try Stage(source: nil, broker: false, files: ["much.csv": trace])
+            try stage.startReader("trace:\(stage.bus.directory)/much.csv?speed=1000&loop")
+            let crowd = try Crowd.claimants(400).start(on: stage.address, [])
+            for _ in 0..<5 {
+                let start = ContinuousClock.now
+                #expect(try stage.property("ClaimCount", at: Stage.Object.accelerometer) == "t 400")
+                // One turn to the end of the trace takes some seconds for them.
+                #expect(ContinuousClock.now - start < .seconds(1))
+            }
+            try stage.kill(crowd)
+            #expect(try stage.reader?.terminate() == .exited(0))
+        }
+
         @Test func aTraceOfSeveralSensorsIsSeveralSensors() throws {
             var text = "# jostle trace 1\n# accelerometer.unit: m/s2\n"
             text += "t,accelerometer.x,accelerometer.y,accelerometer.z,light.lux\n"
