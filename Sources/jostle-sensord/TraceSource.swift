@@ -55,19 +55,18 @@ final class TraceSource: SampleSource {
     /// Starts the file so that its first sample is due at `start`.
     private func begin(at start: Timestamp) {
         do throws(SystemError) {
-            self.playback = try Playback(self.path, self.sensor)
+            self.playback = try Playback(self.path, self.sensor, from: start)
         } catch {
             self.playback = nil
-            self.fail("\(self.path): \(error)")
+            return self.fail("\(self.path): \(error)")
         }
-        guard self.fill(), let first = self.playback?.rows.times.first else { return }
-        self.playback?.offset = start.microseconds - first
+        self.fill()
         self.setTimer()
     }
 
-    /// Reads on until there is a row to play. False at the end, or when the file is no good.
-    private func fill() -> Bool {
-        guard let playback = self.playback else { return false }
+    /// Reads a piece of the file in the place of the rows that were played. What is no good is its end.
+    private func fill() {
+        guard let playback = self.playback else { return }
         do {
             return try playback.fill(self.sensor)
         } catch let problem as TraceProblem {
@@ -75,7 +74,7 @@ final class TraceSource: SampleSource {
         } catch {
             self.fail("\(self.path): \(error)")
         }
-        return false
+        playback.isAtEnd = true
     }
 
     /// The trace is no good; it stands still until somebody begins it anew.
@@ -84,7 +83,7 @@ final class TraceSource: SampleSource {
         self.sink?.sourceChanged()
     }
 
-    /// The time of the next sample on our clock.
+    /// The time of the next sample on our clock; `nil`: none is read.
     private var due: Timestamp? {
         guard let next = self.playback?.next, let times = self.playback?.rows.times, next < times.count,
             let offset = self.playback?.offset
@@ -93,25 +92,29 @@ final class TraceSource: SampleSource {
     }
 
     private func setTimer() {
-        guard let due else { return }
-        let alarm = self.clock.alarm(for: due)
+        guard let isAtEnd = self.playback?.isAtEnd else { return }
+        let due = self.due
+        if due == nil, isAtEnd { return }
+        // A trace may have nothing of this sensor for very long: that is read in turns.
+        let alarm = due.map { self.clock.alarm(for: $0) } ?? Clock.boottime.now()
         self.loop.set(&self.timer, at: alarm, on: .boottime) { [weak self] in self?.play() }
     }
 
     /// Plays what is due, as far as others are not kept waiting for it.
     private func play() {
-        var last: Timestamp?
+        if self.due == nil { self.fill() }
         let end = Clock.monotonic.now() + Self.longestTurn
-        while let due, due <= self.clock.now, last == nil || Clock.monotonic.now() < end {
-            last = due
+        while let due, due <= self.clock.now {
             self.tell(at: due)
             // A claimant may have gone while it was told, and with it the playback.
-            guard self.playback != nil else { return }
-            self.playback?.next += 1
-            if let playback = self.playback?.next, playback == self.playback?.rows.count, !self.fill() { break }
+            guard let playback = self.playback else { return }
+            playback.last = due
+            playback.next += 1
+            if playback.next == playback.rows.count { self.fill() }
+            guard Clock.monotonic.now() < end else { break }
         }
         self.sink?.readingDone()
-        if self.due == nil, self.loops, let last {
+        if self.due == nil, self.loops, let playback, playback.isAtEnd, let last = playback.last {
             // More than a gap later, so that nothing is detected from the end into the beginning. Where that is none, it is told.
             if SensorLimits.gap(of: self.sensor.name) > SensorLimits.gap { self.sink?.gap() }
             return self.begin(at: last + SensorLimits.gap + .milliseconds(100))
@@ -129,43 +132,47 @@ final class TraceSource: SampleSource {
 /// A file being played: where reading is, and the rows read ahead.
 private final class Playback {
     private let file: InputFile
+    private let start: Timestamp
     private var reader = TraceReader()
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
     private(set) var rows: SampleBlock
-    private var isAtEnd = false
+    /// Nothing comes behind these rows.
+    var isAtEnd = false
     /// The row that comes next.
     var next = 0
-    /// Sample time minus trace time.
-    var offset: Int64 = 0
+    /// Sample time minus trace time; `nil` before the first row.
+    private(set) var offset: Int64?
+    /// When the last row was played.
+    var last: Timestamp?
 
-    init(_ path: String, _ sensor: SensorDescription) throws(SystemError) {
+    init(_ path: String, _ sensor: SensorDescription, from start: Timestamp) throws(SystemError) {
         self.file = try InputFile(path)
+        self.start = start
         self.rows = SampleBlock(channels: sensor.channels.count)
     }
 
-    /// Reads the next rows of a sensor. False at the end.
+    /// Reads a piece of the file, which need not have a row of a sensor.
     ///
     /// - Throws: also where the file is another one than it was when the sensor was described, and has it otherwise.
-    func fill(_ sensor: SensorDescription) throws -> Bool {
+    func fill(_ sensor: SensorDescription) throws {
         self.rows.removeAll()
         self.next = 0
-        while self.rows.isEmpty, !self.isAtEnd {
-            let count = try self.file.read(into: &self.buffer)
-            if count > 0 {
-                let bytes = self.buffer
-                try self.reader.feed(bytes.span.extracting(0..<count))
-            } else {
-                self.isAtEnd = true
-                try self.reader.finish()
-            }
-            if let header = self.reader.header {
-                guard let index = header.index(of: sensor.name), header.sensors[index].channels == sensor.channels
-                else { throw OtherTrace(sensor: sensor.name) }
-                self.rows = self.reader.blocks[index]
-            }
-            self.reader.removeRows()
+        guard !self.isAtEnd else { return }
+        let count = try self.file.read(into: &self.buffer)
+        if count > 0 {
+            let bytes = self.buffer
+            try self.reader.feed(bytes.span.extracting(0..<count))
+        } else {
+            self.isAtEnd = true
+            try self.reader.finish()
         }
-        return !self.rows.isEmpty
+        if let header = self.reader.header {
+            guard let index = header.index(of: sensor.name), header.sensors[index].channels == sensor.channels
+            else { throw OtherTrace(sensor: sensor.name) }
+            self.rows = self.reader.blocks[index]
+        }
+        self.reader.removeRows()
+        if self.offset == nil, let first = self.rows.times.first { self.offset = self.start.microseconds - first }
     }
 }
 

@@ -293,6 +293,23 @@ extension Senses {
             #expect(lights.map { $0.values } == stride(from: 0, to: 100, by: 2).map { [Double($0)] })
         }
 
+        /// It is read in turns where it has nothing of a sensor for long, also before the first row of it.
+        @Test func whatIsRareInATraceIsPlayedAllTheSame() throws {
+            var text = "# jostle trace 1\nt,accelerometer.x,accelerometer.y,accelerometer.z,light.lux\n"
+            let lights = [20_000: "1", 20_020: "2", 59_999: "3"]
+            for row in 0..<60_000 { text += "\(row * 1_000),0,0,1,\(lights[row] ?? "")\n" }
+            let stage = try Stage(source: nil, broker: false, files: ["rare.csv": text])
+            try stage.startReader("trace:\(stage.bus.directory)/rare.csv?speed=1000&loop")
+            let script = try stage.startScript(
+                "l hear",
+                "l call org.jostle.Sensors1 /org/jostle/Sensors1/light org.jostle.Sensors1.Sensor Claim a{sv} [{'rate':V('d',50.0)}]"
+            )
+            let samples = try self.hear(6, from: script)
+            #expect(samples.map { $0.values } == [[1], [2], [3], [1], [2], [3]])
+            let steps = zip(samples, samples.dropFirst()).map { $1.times[0] - $0.times[0] }
+            #expect(steps == [20_000, 39_979_000, 1_100_000, 20_000, 39_979_000])
+        }
+
         /// What is in its place by the time that somebody claims may have other channels, or another sensor.
         @Test(arguments: ["# sensor: accelerometer\nt,x\n", "# sensor: light\nt,lux\n"])
         func anotherTraceInItsPlaceIsNotPlayed(head: String) throws {
