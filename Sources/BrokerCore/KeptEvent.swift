@@ -71,6 +71,7 @@ struct KeptEvent: Sendable {
         self.event = event
     }
 
+    /// Whether that names it: a number alone may have been another event's.
     func isNamed(_ name: EventName) -> Bool { self.event.sequence == name.sequence && self.event.epoch == name.epoch }
     /// Whether its app is to be launched for it.
     var isLaunching: Bool { self.event.terms.kind == .wake }

@@ -284,7 +284,7 @@ package struct Mailboxes {
     mutating func setCalled(_ id: AppID, _ isCalled: Bool) {
         if let app = self.called(id) {
             self.boxes.update(app) { $0?.queue.setCalled(isCalled) }
-        } else if let index = self.absent.all.firstIndex(where: { $0.id == id && $0.queue.isCalled }) {
+        } else if let index = self.absentCalled(id) {
             self.absent[index].queue.setCalled(isCalled)
         }
     }
@@ -292,6 +292,11 @@ package struct Mailboxes {
     /// The app that is here and has events in its hands in a call.
     func called(_ id: AppID) -> AppHandle? {
         self.names[id].first { self.boxes[$0]?.queue.isCalled == true }
+    }
+
+    /// The same of what is kept for apps that are not here.
+    private func absentCalled(_ id: AppID) -> Int? {
+        self.absent.all.firstIndex { $0.id == id && $0.queue.isCalled }
     }
 
     /// An app that is here: a user's, or anybody's.
@@ -305,7 +310,7 @@ package struct Mailboxes {
         _ body: (inout EventQueue, inout [QueueAction]) -> Void
     ) {
         if let app = self.called(id) { return self.change(app, &effects, body) ?? () }
-        if let index = self.absent.all.firstIndex(where: { $0.id == id && $0.queue.isCalled }) {
+        if let index = self.absentCalled(id) {
             return self.endCall(ofAbsent: index, &effects, body)
         }
         // What it was called for is gone; that it could not be called counts for what came since.

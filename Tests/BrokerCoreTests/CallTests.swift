@@ -277,10 +277,9 @@ import Testing
         #expect(bench.take() == (times == 2 ? ["gap 1-1 0/0/1"] : []))
     }
 
-    /// What need not be acknowledged comes back as what it was: under this number nobody has seen it.
-    @Test func whatCameBackAndHadAnotherNumberIsTold() {
-        var nobodys = QueueBench(isSubscribed: false)
-        nobodys.add(lifespan: 60_000, kind: .wake)
+    /// An app of whom one event is taken, and what was nobody's comes back: it was handed over under another number.
+    private func comesBack(_ nobodys: QueueBench) -> QueueBench {
+        var nobodys = nobodys
         nobodys.perform { _ = $0.beginCall(at: $1, &$2) }
         nobodys.perform { $0.callFailed(.left, at: $1, &$2) }
         var bench = QueueBench(isSubscribed: false)
@@ -288,6 +287,14 @@ import Testing
         bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
         bench.room = QueueBench.bytes
         bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        return bench
+    }
+
+    /// What need not be acknowledged comes back as what it was: under this number nobody has seen it.
+    @Test func whatCameBackAndHadAnotherNumberIsTold() {
+        var nobodys = QueueBench(isSubscribed: false)
+        nobodys.add(lifespan: 60_000, kind: .wake)
+        var bench = self.comesBack(nobodys)
         #expect(bench.take() == ["send 1"] && bench.queue.waitingCount == 1)
         bench.perform { $0.end(.removed, &$2) { $0.event.sequence == 2 } }
         bench.read()
@@ -299,13 +306,7 @@ import Testing
         var nobodys = QueueBench(isSubscribed: false)
         nobodys.add(lifespan: 60_000, kind: .store)
         nobodys.add(.ack, lifespan: 60_000, kind: .wake)
-        nobodys.perform { _ = $0.beginCall(at: $1, &$2) }
-        nobodys.perform { $0.callFailed(.left, at: $1, &$2) }
-        var bench = QueueBench(isSubscribed: false)
-        bench.add(lifespan: 60_000, kind: .store)
-        bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
-        bench.room = QueueBench.bytes
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        var bench = self.comesBack(nobodys)
         #expect(bench.take() == ["send 1"] && bench.queue.waitingCount == 2)
         bench.perform { $0.end(.removed, &$2) { $0.event.sequence == 2 } }
         bench.read()
