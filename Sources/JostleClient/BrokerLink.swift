@@ -33,6 +33,10 @@ final class BrokerLink {
     /// When a broker is asked again that did not take us, and what does so. A change of the owner ends both.
     private var patience = RetryPatience()
     private var timer: EventLoop.TimerID?
+    /// The broker is being told again what the app asked for.
+    private var isTellingAgain = false
+    /// What the broker is told again is being changed, and whether there is one to be told when that is done.
+    private var changing = (isUnderWay: false, isFollowed: false)
     private var forgeries: UInt64 = 0
 
     /// - Parameter app: the name to own on the bus, if it is not empty.
@@ -108,18 +112,27 @@ final class BrokerLink {
         self.object = nil
         self.patience = RetryPatience()
         self.loop.cancel(&self.timer)
-        if owner != nil { self.onChange(.comes) }
+        self.isTellingAgain = false
+        self.changing.isFollowed = false
+        if owner != nil { self.comes() }
+    }
+
+    /// The broker is to be told all again: when what it is told is as it will be.
+    private func comes() {
+        guard !self.changing.isUnderWay else { return self.changing.isFollowed = true }
+        self.onChange(.comes)
     }
 
     /// Takes in why the broker did not do what it is told again. A refusal is final when asking again cannot help; after anything
     /// else the broker comes again later, unless it leaves before. Each reason is told once, and none when the broker did not
     /// answer, as when everybody comes at once.
     private func failed(_ error: BusError) {
+        self.isTellingAgain = false
         guard !error.isFinal else { return self.onChange(.refuses(error)) }
         let told = self.patience.refusal
         let reason = error.isBusMissing ? told : error.name
         self.patience.failed(reason, at: Timestamp(microseconds: Clock.monotonic.now()))
-        self.loop.set(&self.timer, at: self.patience.nextTry?.microseconds) { [weak self] in self?.onChange(.comes) }
+        self.loop.set(&self.timer, at: self.patience.nextTry?.microseconds) { [weak self] in self?.comes() }
         if reason != told { self.onChange(.refuses(error)) }
     }
 
@@ -173,6 +186,7 @@ final class BrokerLink {
     /// Registers again; `then` runs when that is done, unless the broker is another one by then.
     func register(_ registration: Registration, then: @escaping () -> Void) {
         guard let broker else { return }
+        self.isTellingAgain = true
         self.connection.call(Self.root(of: broker), "Register", registration.app, registration.options) {
             [weak self] result in
             guard let self, self.broker == broker else { return }
@@ -240,6 +254,29 @@ final class BrokerLink {
             }
             then()
         }
+    }
+
+    /// The broker was told again all that it was told before.
+    func endTellingAgain() { self.isTellingAgain = false }
+
+    /// Asks the broker to change what it is told again, when it is told nothing of that; `then` takes the change down. Until that is done it is
+    /// told nothing again: what was before would come behind what it is asked now, and take its place.
+    func change<each Argument: WireValue>(
+        _ member: String, _ arguments: repeat each Argument, then: () -> Void
+    ) throws(BusError) -> Message {
+        // Without an object there is nothing to wait for: whoever asks is refused.
+        try self.wait { !self.isTellingAgain || !self.isRegistered }
+        self.changing.isUnderWay = true
+        defer { self.endChange() }
+        let answer = try self.ask(member, repeat each arguments)
+        then()
+        return answer
+    }
+
+    private func endChange() {
+        let isFollowed = self.changing.isFollowed
+        self.changing = (isUnderWay: false, isFollowed: false)
+        if isFollowed { self.onChange(.comes) }
     }
 
     /// Calls a method of our object that has no answer; nobody, while we are not registered.

@@ -137,10 +137,9 @@ public final class JostleApp {
     @discardableResult
     public func add(_ detectors: [Detector]) throws(JostleError) -> [EffectiveDetector] {
         let rows = try self.ask { (link) throws(BusError) in
-            try link.ask("AddDetectors", detectors.map(\.request.wire))
+            try link.change("AddDetectors", detectors.map(\.request.wire)) { self.registration.add(detectors) }
                 .read(reply: [Structure<String, [String: Value]>].self)
         }
-        self.registration.add(detectors)
         return rows.map { EffectiveDetector($0.fields.0, $0.fields.1) }
     }
 
@@ -168,8 +167,9 @@ public final class JostleApp {
 
     /// Removes detectors by name.
     public func remove(_ names: [String]) throws(JostleError) {
-        _ = try self.ask { (link) throws(BusError) in _ = try link.ask("RemoveDetectors", names, noOptions) }
-        self.registration.remove(names)
+        try self.ask { (link) throws(BusError) in
+            _ = try link.change("RemoveDetectors", names, noOptions) { self.registration.remove(names) }
+        }
     }
 
     /// Asks the broker about our own object; what arrives meanwhile waits.
@@ -399,6 +399,7 @@ public final class JostleApp {
     /// Adds the detectors that were there before.
     private func addAgain(_ batches: ArraySlice<ArraySlice<DetectorRequest>>) {
         guard let batch = batches.first else {
+            self.link.endTellingAgain()
             self.registration.begin()
             return self.arrived(.broker(isThere: true))
         }

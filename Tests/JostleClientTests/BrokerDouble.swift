@@ -12,6 +12,10 @@ final class BrokerDouble {
     private(set) var calls: [String] = []
     /// What the next call of a method is answered with, in place of what should be.
     var errors: [String: BusError] = [:]
+    /// After how long detectors are answered that are added, in µs; they are there before.
+    var pause: Int64 = 0
+    /// The options of the detectors that it has, by their names.
+    private(set) var detectors: [String: [String: Value]] = [:]
     private let connection: Connection
     private var objects: [ExportedObject] = []
     /// The app's connection.
@@ -91,10 +95,17 @@ final class BrokerDouble {
                     try broker.note("Subscribe", since)
                     return [:]
                 },
-                Method("AddDetectors", in: ["detectors"], out: ["effective"]) {
-                    (broker: BrokerDouble, _: MethodCall, detectors: Detectors) throws(BusError) -> Detectors in
+                Method(later: "AddDetectors", in: ["detectors"], out: ["effective"], as: Detectors.self) {
+                    (broker: BrokerDouble, call: MethodCall, detectors: Detectors) throws(BusError) in
                     try broker.note("AddDetectors", detectors.map { $0.fields.0 }.joined(separator: " "))
-                    return detectors
+                    for detector in detectors { broker.detectors[detector.fields.0] = detector.fields.1 }
+                    guard broker.pause > 0 else { return call.reply(detectors) }
+                    broker.connection.loop.once(after: broker.pause) { call.reply(detectors) }
+                },
+                Method("RemoveDetectors", in: ["names", "options"]) {
+                    (broker: BrokerDouble, _: MethodCall, names: [String], _: [String: Value]) throws(BusError) in
+                    try broker.note("RemoveDetectors", names.joined(separator: " "))
+                    for name in names { broker.detectors[name] = nil }
                 },
                 Method("Ack", in: ["sequence", "epoch", "answer", "options"]) {
                     (broker: BrokerDouble, _: MethodCall, sequence: UInt64, _: UInt64, _: String, _: [String: Value])

@@ -164,6 +164,50 @@ import Testing
         #expect(scene.changes == [false, true])
     }
 
+    /// An app with a detector, and a broker that came back and is being told of it.
+    private func sceneOfABrokerThatIsBeingTold() throws -> Scene {
+        let scene = try Scene()
+        try scene.app.subscribe()
+        try scene.app.add([Detector("jolt", preset: "shake")])
+        try scene.leave()
+        try scene.comeBack()
+        try scene.until("the broker is asked for what it kept") { scene.broker.calls.last == "Subscribe" }
+        return scene
+    }
+
+    /// What is in force is what the app asked for last, and not what it had before.
+    @Test func whatIsReplacedWhileTheBrokerIsToldStaysReplaced() throws {
+        let scene = try self.sceneOfABrokerThatIsBeingTold()
+        try scene.app.add([Detector("jolt", preset: "tap")])
+        try scene.untilItIsBack()
+        #expect(scene.broker.calls == ["Register", "Subscribe", "AddDetectors jolt", "AddDetectors jolt"])
+        #expect(scene.broker.detectors == ["jolt": ["preset": .string("tap")]])
+    }
+
+    @Test func whatIsRemovedWhileTheBrokerIsToldStaysRemoved() throws {
+        let scene = try self.sceneOfABrokerThatIsBeingTold()
+        try scene.app.remove(["jolt"])
+        try scene.untilItIsBack()
+        #expect(scene.broker.calls == ["Register", "Subscribe", "AddDetectors jolt", "RemoveDetectors jolt"])
+        #expect(scene.broker.detectors.isEmpty)
+    }
+
+    /// A broker that has refused is asked again after a second: behind what it has not answered yet, and with that.
+    @Test func aBrokerIsNotAskedAgainBesideAChange() throws {
+        let scene = try Scene()
+        try scene.app.add([Detector("jolt", preset: "shake")])
+        try scene.leave()
+        try scene.comeBack(["AddDetectors": .limitsExceeded("enough")])
+        try scene.until("the app hears the refusal") { !scene.refusals.isEmpty }
+        scene.broker.pause = 1_500_000
+        try scene.app.add([Detector("jolt", preset: "tap")])
+        #expect(scene.broker.calls == ["Register", "AddDetectors jolt", "AddDetectors jolt"])
+        scene.broker.pause = 0
+        try scene.untilItIsBack()
+        #expect(scene.broker.calls.suffix(2) == ["Register", "AddDetectors jolt"] && scene.broker.calls.count == 5)
+        #expect(scene.broker.detectors == ["jolt": ["preset": .string("tap")]])
+    }
+
     // MARK: What it was done with meanwhile
 
     @Test func whatWasAnsweredWithoutABrokerIsDone() throws {
