@@ -16,8 +16,9 @@ struct EventDesk {
     var answersByItself = true
     /// The event that is being handled, and not answered yet.
     private var current: MotionEvent.Name?
-    /// Events that we answered lately.
+    /// Events that we answered lately, and how many of them are remembered.
     private var answered: [MotionEvent.Name] = []
+    private var mostAnswered = EventDesk.mostAnswered
     /// The newest event that was answered: the app is done with it, and with all that came before it.
     private(set) var lastAnswered: MotionEvent.Name?
     /// Events are asked for one by one: those that came and were not yet, and the one that was asked for last.
@@ -25,7 +26,7 @@ struct EventDesk {
     private var heard: [MotionEvent] = []
     private var given: MotionEvent?
 
-    /// As many answers of ours are remembered as the broker sends events without having had one.
+    /// More than the events that the broker sends without having had an answer. What a launch brings comes on top.
     private static let mostAnswered = 32
 
     /// Takes an event that came, and says what is done with it.
@@ -63,13 +64,20 @@ struct EventDesk {
 
     /// Takes note of an answer that went out.
     mutating func remember(_ name: MotionEvent.Name) {
-        if self.answered.count == Self.mostAnswered { self.answered.removeFirst() }
+        if let index = self.answered.firstIndex(of: name) { self.answered.remove(at: index) }
         self.answered.append(name)
+        self.answered.removeFirst(max(0, self.answered.count - self.mostAnswered))
         // What we were launched with may be done before what came earlier, which a broker that is told would not send again.
         if self.isOpen(before: name) { return }
         // Another broker may number anew: its epochs are later. What is older in both was answered late.
         if let last = self.lastAnswered, name.sequence <= last.sequence, name.epoch <= last.epoch { return }
         self.lastAnswered = name
+    }
+
+    /// Takes note of the answer to a launch. All of it may come once more, however much it is.
+    mutating func remember(launched events: [MotionEvent]) {
+        self.mostAnswered = Self.mostAnswered + events.count
+        for event in events { self.remember(event.name) }
     }
 
     // MARK: One by one

@@ -361,7 +361,7 @@ public final class JostleApp {
             return call.fail(.notSupported("the app does nothing when it is launched"))
         }
         onLaunch(launch)
-        for event in launch.events { self.desk.remember(event.name) }
+        self.desk.remember(launched: launch.events)
         call.reply("consume")
     }
 

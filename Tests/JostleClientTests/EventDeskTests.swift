@@ -65,6 +65,20 @@ import Testing
         #expect(desk.take(self.event(2, isRedelivered: true)) == .answered)
     }
 
+    @Test func allThatItWasLaunchedWithIsRemembered() {
+        var desk = EventDesk()
+        let events = (1...100).map { self.event($0) }
+        desk.remember(launched: events)
+        #expect(desk.lastAnswered == events[99].name)
+        for number in 101...132 { desk.remember(self.event(UInt64(number)).name) }
+        // One that was answered before takes no place of another.
+        desk.remember(self.event(132).name)
+        let copies = (1...132).map { desk.take(self.event($0, isRedelivered: true)) }
+        #expect(copies.allSatisfy { $0 == .answered })
+        desk.remember(self.event(133).name)
+        #expect(desk.take(self.event(1, isRedelivered: true)) == .due(wantsAck: true))
+    }
+
     /// Of what was answered late nothing is asked for again.
     @Test func theNewestAnswerCounts() {
         var desk = EventDesk()

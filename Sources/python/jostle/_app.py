@@ -667,8 +667,7 @@ class App:
             _log.exception("the handler of a launch failed")
             return Message.new_error(message, _error(FAILED), _described(error))
         word: Answer = "pass" if answer == "pass" else "consume"
-        for event in launch.events:
-            self._desk.remember(event.name, word)
+        self._desk.remember_launch(launch.events, word)
         return Message.new_method_return(message, "s", [word])
 
     async def _run_task(self, message: Message) -> Message:

@@ -18,6 +18,7 @@ _Item = Event | Gap | CaughtUp
 MOST_WAITING = 1024
 """As many events wait to be asked for; then the oldest give way, and a gap is told."""
 _MOST_ANSWERED = 32
+"""More than the events that the broker sends without having had an answer. What a launch brings comes on top."""
 
 
 class Desk:
@@ -33,6 +34,7 @@ class Desk:
         self._waiting: set[EventName] = set()
         self._answered: dict[EventName, Answer] = {}
         self._given: Event | None = None
+        self._most_answered = _MOST_ANSWERED
         self._launched: list[EventName] = []
 
     # What comes.
@@ -108,7 +110,7 @@ class Desk:
         """Takes note of an answer that went out."""
         self._answered.pop(name, None)
         self._answered[name] = answer
-        if len(self._answered) > _MOST_ANSWERED:
+        while len(self._answered) > self._most_answered:
             del self._answered[next(iter(self._answered))]
         # What the app was launched with may be done before what came earlier, which a broker that is told would not send again.
         if self._is_open_before(name):
@@ -117,6 +119,12 @@ class Desk:
         last = self.last_done
         if last is None or name.sequence > last.sequence or name.epoch > last.epoch:
             self.last_done = name
+
+    def remember_launch(self, events: Sequence[Event], answer: Answer) -> None:
+        """Takes note of the answer to a launch. All of it may come once more, however much it is."""
+        self._most_answered = _MOST_ANSWERED + len(events)
+        for event in events:
+            self.remember(event.name, answer)
 
     def _is_open_before(self, name: EventName) -> bool:
         """Something waits or is being worked on that an answer to this one would be for, too."""

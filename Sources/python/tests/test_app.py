@@ -945,6 +945,19 @@ class Launches(Case):
         await self.broker.event("skip", 5)
         self.assertEqual((await following).peak, 5)
 
+    async def test_all_that_it_was_launched_with_is_remembered(self) -> None:
+        self.app.on_launch(lambda launch: None)
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        double = self.broker.app(APP)
+        self.assertEqual(await self.broker.launch("shake", ["skip"] * 100), "consume")
+        for epoch in (1, 100):
+            self.broker.epoch = epoch
+            await self.broker.again(epoch, "skip")
+        await self.broker.until(lambda: double.answers == [(1, 1, "consume"), (100, 100, "consume")])
+        await self.broker.event("skip", 5)
+        self.assertEqual((await self.next(self.app.events())).peak, 5)
+
     async def test_a_handler_that_fails_and_none(self) -> None:
         await self.app.connect()
         with self.assertRaisesRegex(jostle.JostleError, "does nothing when it is launched"):
