@@ -315,17 +315,21 @@ class App:
 
     def acknowledge(self, event: Event) -> None:
         """Says that the app is done with an event and with all before it."""
-        self._answer(event.name, "consume")
+        self._answer(event, "consume")
 
     def pass_on(self, event: Event) -> None:
         """Leaves an event of an ordered group to the next app, until its ``answer_by``. Elsewhere as good as ``acknowledge``."""
-        self._answer(event.name, "pass")
+        self._answer(event, "pass")
 
-    def _answer(self, name: EventName, answer: Answer) -> None:
+    def _answer(self, event: Event, answer: Answer) -> None:
         # Without a broker it is kept in mind: the next one is told in Subscribe, or when it sends a copy.
-        self._desk.remember(name, answer)
+        self._desk.remember(event.name, answer)
+        # It would be for what the app was launched with before, too: it comes once more when that is done. Where others wait for the
+        # answer it is given.
+        if event.answer_by is None and self._desk.is_launched_before(event.name):
+            return
         if self._object:
-            self._link.tell(self._object, APP, "Ack", "ttsa{sv}", *name, answer, {})
+            self._link.tell(self._object, APP, "Ack", "ttsa{sv}", *event.name, answer, {})
 
     def _finish_given(self) -> None:
         if event := self._desk.finish_given():
@@ -603,7 +607,7 @@ class App:
             case "Event", "(tttsda{sv})":
                 event = event_of(message.body[0])
                 if answer := self._desk.take(event):
-                    self._answer(event.name, answer)
+                    self._answer(event, answer)
             case "Gap", "(tta{sv})":
                 self._desk.take(gap_of(message.body[0]))
             case "CaughtUp", "(ta{sv})":

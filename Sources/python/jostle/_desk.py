@@ -35,7 +35,9 @@ class Desk:
         self._answered: dict[EventName, Answer] = {}
         self._given: Event | None = None
         self._most_answered = _MOST_ANSWERED
-        self._launched: list[EventName] = []
+        # What the app is launched with and works on, and what of that came once more meanwhile.
+        self._launched: list[Event] = []
+        self._copies: dict[EventName, Event] = {}
 
     # What comes.
 
@@ -46,28 +48,47 @@ class Desk:
                 # Copies that were under way when we answered, or that came because the work takes long.
                 if answer := self._answered.get(item.name):
                     # Answered now, what came before it would be done with: it comes once more when that is.
-                    return None if self._is_open_before(item.name) else answer
-                if item.name in self._waiting or item.name in self._launched:
+                    is_open = self._is_open_before(item.name) or self.is_launched_before(item.name)
+                    return None if is_open else answer
+                if any(event.name == item.name for event in self._launched):
+                    self._copies[item.name] = item
                     return None
-                if self._given and self._given.name == item.name:
+                if item.name in self._waiting or (self._given and self._given.name == item.name):
                     return None
+        self._put(item)
+        return None
+
+    def _put(self, item: _Item) -> None:
+        """Has something wait until it is asked for."""
+        if isinstance(item, Event):
             if len(self._waiting) >= MOST_WAITING:
                 self._give_way()
             self._waiting.add(item.name)
         self._items.append(item)
         self.arrived.set()
-        return None
 
     @contextlib.contextmanager
     def launched(self, events: Sequence[Event]) -> Iterator[None]:
-        """What the app is launched with is worked on meanwhile. The broker sends it once more when it has given the launch up."""
-        names = [event.name for event in events]
-        self._launched += names
+        """What the app is launched with is worked on meanwhile. The broker sends it once more when it has given the launch up: a copy is
+        handed out where the work fails, and nowhere else."""
+        self._launched += events
+        is_done = False
         try:
             yield
+            is_done = True
         finally:
-            for name in names:
-                self._launched.remove(name)
+            for event in events:
+                self._launched.remove(event)
+            names = {event.name for event in self._launched}
+            for event in events:
+                copy = None if event.name in names else self._copies.pop(event.name, None)
+                if copy and not is_done:
+                    self._put(copy)
+
+    def is_launched_before(self, name: EventName) -> bool:
+        """The app works on something that it was launched with and that has come once more: an answer to this one would be for that,
+        too."""
+        return any(_is_covered(copy, name) for copy in self._copies.values())
 
     def _give_way(self) -> None:
         """The oldest event that does not come again gives way, and its place says so."""
@@ -107,13 +128,14 @@ class Desk:
         return event
 
     def remember(self, name: EventName, answer: Answer) -> None:
-        """Takes note of an answer that went out."""
+        """Takes note of an answer that went out, or will."""
         self._answered.pop(name, None)
         self._answered[name] = answer
         while len(self._answered) > self._most_answered:
             del self._answered[next(iter(self._answered))]
-        # What the app was launched with may be done before what came earlier, which a broker that is told would not send again.
-        if self._is_open_before(name):
+        # What the app was launched with may be done before what came earlier, which a broker that is told would not send again; and
+        # the other way round.
+        if self._is_open_before(name) or any(_is_covered(event, name) for event in self._launched):
             return
         # Another broker may number anew: its epochs are later. What is older in both was answered late.
         last = self.last_done
@@ -127,12 +149,14 @@ class Desk:
             self.remember(event.name, answer)
 
     def _is_open_before(self, name: EventName) -> bool:
-        """Something waits or is being worked on that an answer to this one would be for, too."""
+        """Something waits or was handed out last that an answer to this one would be for, too."""
         given = [self._given] if self._given else []
         return any(
-            isinstance(item, Event)
-            and item.wants_ack
-            and item.sequence < name.sequence
-            and item.name not in self._answered
+            isinstance(item, Event) and _is_covered(item, name) and item.name not in self._answered
             for item in (*given, *self._items)
         )
+
+
+def _is_covered(event: Event, name: EventName) -> bool:
+    """Whether an answer to the event of a name is for this one, too."""
+    return event.wants_ack and event.sequence < name.sequence

@@ -945,6 +945,42 @@ class Launches(Case):
         await self.broker.event("skip", 5)
         self.assertEqual((await following).peak, 5)
 
+    async def test_what_it_is_launched_with_is_not_answered_with_what_came_later(self) -> None:
+        begun, let_go = asyncio.Event(), asyncio.Event()
+
+        @self.app.on_launch
+        async def launched(launch: jostle.Launch) -> None:
+            begun.set()
+            await let_go.wait()
+            raise ValueError("no")
+
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        double = self.broker.app(APP)
+        launch = asyncio.create_task(self.broker.launch("shake", ["skip"]))
+        await self.soon(begun)
+        # The broker has given the launch up. What it sends from now on is answered behind it.
+        await self.broker.again(1, "skip")
+        double.sequence = 1
+        await self.broker.event("skip", 5, ack=True)
+        await self.broker.event("skip", 6, ack=True, answer_by=2_500_000)
+        events = self.app.events()
+        self.assertEqual([(await self.next(events)).sequence for _ in range(2)], [2, 3])
+        following = asyncio.create_task(self.next(events))
+        # For this one others wait.
+        await self.broker.until(lambda: double.answers == [(3, 3, "consume")])
+        let_go.set()
+        with self.assertLogs("jostle", logging.ERROR), self.assertRaisesRegex(jostle.JostleError, "ValueError: no"):
+            await launch
+        # The work failed: what came meanwhile is handed out.
+        self.assertEqual(((await following).sequence, (await following).redelivered), (1, True))
+        await self.broker.event("skip", 7)
+        await self.next(events)
+        self.broker.epoch = 2
+        await self.broker.again(2, "skip")
+        await self.broker.until(lambda: len(double.answers) == 3)
+        self.assertEqual(double.answers[1:], [(1, 1, "consume"), (2, 2, "consume")])
+
     async def test_all_that_it_was_launched_with_is_remembered(self) -> None:
         self.app.on_launch(lambda launch: None)
         await self.app.connect()
