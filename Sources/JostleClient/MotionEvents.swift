@@ -19,18 +19,19 @@ public struct MotionEvents: AsyncSequence {
     public struct Iterator: AsyncIteratorProtocol {
         let client: JostleApp
 
-        /// The next event; `nil` when the task is cancelled.
+        /// The next event; `nil` when the task is cancelled, also where one waits: whoever breaks off all that it does then would be
+        /// done with all that waits. That is for the next loop.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(JostleError) -> MotionEvent? {
             self.client.finishGiven()
-            while true {
+            while !Task.isCancelled {
                 if let event = self.client.nextEvent() { return event }
-                if Task.isCancelled { return nil }
                 try self.client.dispatch()
                 if let event = self.client.nextEvent() { return event }
                 try await Readiness.wait(for: self.client.descriptor)
             }
+            return nil
         }
     }
 }

@@ -1,3 +1,4 @@
+import Loop
 import Testing
 
 @testable import JostleClient
@@ -129,6 +130,27 @@ import Testing
         #expect(desk.lastAnswered == self.event(1).name)
         #expect(desk.take(self.event(2, isRedelivered: true)) == .answered)
         #expect(!desk.hasNext)
+    }
+
+    /// What waits is for the next loop: in a task that is cancelled all work may be broken off, and would count as done.
+    @Test func oneByOneWhoIsCancelledIsHandedNothing() async throws {
+        let (signs, sign) = AsyncStream.makeStream(of: Void.self)
+        let events = (1...3).map { self.event($0) }
+        let task = Task { () async throws -> [UInt64?] in
+            defer { sign.finish() }
+            let client = JostleApp(app: "", on: .address("unix:path=/nowhere"), loop: try EventLoop())
+            var iterator = client.events().makeAsyncIterator()
+            for event in events { client.arrived(.event(event)) }
+            let first = try await iterator.next()
+            sign.yield()
+            while !Task.isCancelled { await Task.yield() }
+            let second = try await iterator.next()
+            return [first?.sequence, second?.sequence, client.nextEvent()?.sequence]
+        }
+        for await _ in signs { break }
+        task.cancel()
+        let numbers = try await task.value
+        #expect(numbers == [1, nil, 2])
     }
 
     @Test func oneByOneTheLastIsFinishedOnce() {
