@@ -22,8 +22,8 @@ final class X11Source: FocusSource {
     private var windows: [UInt32: X11Window] = [:]
     /// Windows of which something is to be asked, in turn.
     private var waiting: [UInt32] = []
-    /// The windows of the manager's list that have not told all yet; the first list is whole when there is none.
-    private var isGathering = true
+    /// The windows of the manager's first list that have not told all yet, which is whole when there is none. `nil`: it was.
+    private var gathering: Set<UInt32>? = []
     private var knows = (list: false, front: false)
     private var currentDesktop: UInt32?
     private var front: UInt32 = 0
@@ -94,7 +94,7 @@ final class X11Source: FocusSource {
             return self.lose()
         }
         self.line = line
-        self.isGathering = true
+        self.gathering = []
         self.knows = (list: false, front: false)
         self.desk.begin()
         X11Names.ask(on: line) { [weak self] in self?.begin($0) }
@@ -200,6 +200,8 @@ final class X11Source: FocusSource {
             self.line?.follow(id, structure: true)
             self.doubt(id, X11Window.Property.allCases)
         }
+        // Those that come later are waited for no more: there may be others all the time.
+        if !self.knows.list { self.gathering?.formUnion(self.windows.keys) }
         self.knows.list = true
         self.checkWhole()
     }
@@ -225,6 +227,7 @@ final class X11Source: FocusSource {
 
     private func forget(_ window: UInt32) {
         guard self.windows.removeValue(forKey: window) != nil else { return }
+        self.gathering?.remove(window)
         self.desk.close(Self.text(window))
         self.checkWhole()
     }
@@ -264,6 +267,7 @@ final class X11Source: FocusSource {
         // Changed once more while it was asked.
         if isWaiting { self.waiting.append(window) }
         guard isDone else { return }
+        self.gathering?.remove(window)
         self.tell(window)
         self.checkWhole()
     }
@@ -281,10 +285,8 @@ final class X11Source: FocusSource {
 
     /// The first look is over when each window of the list has told all that it was asked.
     private func checkWhole() {
-        guard self.isGathering, self.knows.list, self.knows.front,
-            self.windows.values.allSatisfy(\.isKnown)
-        else { return }
-        self.isGathering = false
+        guard self.knows.list, self.knows.front, self.gathering?.isEmpty == true else { return }
+        self.gathering = nil
         self.desk.complete()
     }
 

@@ -30,11 +30,14 @@ struct X11Window {
     private var types: [UInt32] = []
     private var doubts: Set<Property> = []
     private var asked: Set<Property> = []
-    /// It has told everything once.
-    private(set) var isKnown = false
+    /// What it has not told yet.
+    private var untold = Set(Property.allCases)
 
     private static let iconic: UInt32 = 3
     private static let everywhere: UInt32 = .max
+
+    /// It has told everything once. What changes again and again is not waited for.
+    var isKnown: Bool { self.untold.isEmpty }
 
     /// Notes what to ask. Tells whether it waited to be asked already, or is asked again when the answer is there.
     mutating func doubt(_ properties: [Property]) -> Bool {
@@ -51,10 +54,11 @@ struct X11Window {
         return now.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// Takes an answer in, also one that there is no such property. Tells whether it was the last that was due, and whether there is
-    /// something to ask again.
+    /// Takes an answer in, also one that there is no such property. Tells whether it was the last that was due, or the last of all that
+    /// were never told, and whether there is something to ask again.
     mutating func take(_ property: Property, _ answer: X11Answer) -> (isDone: Bool, isWaiting: Bool) {
         self.asked.remove(property)
+        let isFirst = self.untold.remove(property) != nil
         switch property {
         case .windowClass:
             let parts = answer.bytes.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
@@ -68,8 +72,7 @@ struct X11Window {
         case .type: self.types = answer.numbers
         case .server: self.serverProcess = answer.process
         }
-        let isDone = self.asked.isEmpty && self.doubts.isEmpty
-        if isDone { self.isKnown = true }
+        let isDone = (self.asked.isEmpty && self.doubts.isEmpty) || (isFirst && self.isKnown)
         return (isDone, self.doubts.contains(property))
     }
 

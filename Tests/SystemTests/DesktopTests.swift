@@ -116,6 +116,13 @@ extension Senses {
             #expect(end == .exited(0))
         }
 
+        /// Whatever one window says again and again, all others are told, and itself as it was first.
+        @Test func aWindowThatNeverRestsHoldsUpNothing() throws {
+            let scene = try DesktopScene()
+            try scene.startFocus("x11", ["DISPLAY": try scene.startXDouble("restless")])
+            try scene.until("org.example.Alpha|org.example.Beta|")
+        }
+
         @Test func anXServerWithASecretTakesInWhoKnowsIt() throws {
             let scene = try DesktopScene()
             let secret = try scene.makeSecret()
