@@ -40,6 +40,15 @@ extension Senses {
             #expect(result.status == 0 && result.stdout == "windows: ok\n", "\(result)")
         }
 
+        /// GNOME Shell ends an extension behind the lock screen that does not say this.
+        @Test func theExtensionGoesOnBehindTheLockScreen() throws {
+            let script = "import json, sys; print(*json.load(open(sys.argv[1]))['session-modes'])"
+            let result = try Tool.run([
+                "python3", "-c", script, Programs.source("Sources/jostle-focus/gnome/metadata.json"),
+            ])
+            #expect(result.status == 0 && result.stdout == "user unlock-dialog\n", "\(result)")
+        }
+
         @Test func whoIsToldAlreadyDoesNotStartIt() throws {
             let focus = PrivateBus.Service(name: Self.name, command: "/bin/false")
             let stage = try Stage(broker: false, services: [focus])
