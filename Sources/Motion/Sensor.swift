@@ -103,6 +103,14 @@ extension SensorDescription {
     /// The rate the sensor runs at when `rate` is the fastest wanted: its nearest at or above, else its highest.
     package func rate(for rate: Double) -> Double { Self.rate(for: rate, among: self.rates) }
 
+    /// The rates of what is made of this sensor: of one that runs faster than all may see it, also the rate at which they may. Whoever wants no
+    /// more would see other samples than they do.
+    package var ratesMadeOf: [Double] {
+        let slow = self.rates.prefix { $0 <= SensorLimits.rateForAll }
+        guard slow.count < self.rates.count, slow.last != SensorLimits.rateForAll else { return self.rates }
+        return slow + [SensorLimits.rateForAll] + self.rates.dropFirst(slow.count)
+    }
+
     /// The rate nearest at or above the wanted one among those there are, else the highest; any when none are named.
     package static func rate(for wanted: Double, among rates: [Double]) -> Double {
         rates.first { $0 * (1 + Self.rateTolerance) >= wanted } ?? rates.last ?? wanted

@@ -22,7 +22,7 @@ struct SensorClaim: Sendable {
 
     var requested: SensorPace { self.request.pace }
     /// Whether it takes of the samples only that all may see, together.
-    private var isShared: Bool { Self.isShared(self.request, of: self.user) }
+    private var isShared: Bool { Self.isShared(self.request, of: self.user, isPrompt: self.isPrompt) }
     /// When the first waiting sample must be on its way; `nil` when none waits.
     var deadline: Timestamp? { self.block.deadline }
 
@@ -33,12 +33,13 @@ struct SensorClaim: Sendable {
         self.isPrompt = isPrompt
         self.request = request
         self.inForce = request.pace
-        self.grid = ClaimGrid(isBounded: user != nil && !Self.isShared(request, of: user))
+        self.grid = ClaimGrid(isBounded: user != nil && !Self.isShared(request, of: user, isPrompt: isPrompt))
         self.block = ClaimBlock(channels: channels)
     }
 
-    private static func isShared(_ request: SensorRequest, of user: UInt32?) -> Bool {
-        user != nil && request.pace.rate <= SensorLimits.rateForAll
+    /// What is made of a sensor in this process is for all, too: a grid of its own would show others than the sensor itself does.
+    private static func isShared(_ request: SensorRequest, of user: UInt32?, isPrompt: Bool) -> Bool {
+        (user != nil || isPrompt) && request.pace.rate <= SensorLimits.rateForAll
     }
 
     /// Begins anew with another pace: numbers from 0, own grid. Returns whether samples waited, which are due now.

@@ -25,7 +25,7 @@ final class HingeSource: FusedSource {
         let (display, base) = (self.display.description, self.base.description)
         var sensor = SensorDescription(
             name: SensorDescription.hinge, channels: SensorDescription.channels(of: SensorDescription.hinge),
-            unit: SensorDescription.hingeUnits, rates: display.rates, source: "\(display.name) and \(base.name)",
+            unit: SensorDescription.hingeUnits, rates: display.ratesMadeOf, source: "\(display.name) and \(base.name)",
             isSimulated: display.isSimulated || base.isSimulated, isAvailable: display.isAvailable && base.isAvailable)
         sensor.isSteady = display.isSteady && base.isSteady
         sensor.hasOwnClock = display.hasOwnClock

@@ -37,7 +37,7 @@ final class MotionSource: FusedSource {
         var sensor = SensorDescription(
             name: SensorDescription.motion, channels: SensorDescription.channels(of: SensorDescription.motion),
             unit: "",
-            rates: base.rates, placement: base.placement,
+            rates: base.ratesMadeOf, placement: base.placement,
             source: self.isFollowed ? "\(base.name) and \(SensorDescription.gyroscope)" : base.name,
             isSimulated: base.isSimulated, isAvailable: base.isAvailable)
         sensor.isSteady = base.isSteady

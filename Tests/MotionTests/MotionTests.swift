@@ -132,6 +132,17 @@ import Testing
         #expect(Suggestion.advice(on: "colour", among: [], orElse: "; there is none") == "; there is none")
     }
 
+    @Test func whatIsMadeOfAFastSensorIsToBeHadAtTheRateForAll() {
+        func made(_ rates: [Double]) -> [Double] {
+            let sensor = SensorDescription(
+                name: "accelerometer", channels: ["x"], unit: "g", rates: rates, source: "x", isSimulated: true)
+            return sensor.ratesMadeOf
+        }
+        #expect(made([]) == [] && made([50, 200]) == [50, 200])
+        #expect(made([1_600]) == [200, 1_600] && made([100, 400, 800]) == [100, 200, 400, 800])
+        #expect(made([100, 200, 400]) == [100, 200, 400])
+    }
+
     @Test func printableHidesControlCharactersAndLength() {
         #expect(printable("a\nb\u{202E}c") == "a\u{FFFD}b\u{FFFD}c")
         #expect(printable(String(repeating: "x", count: 1_000_000)).count == 49)

@@ -77,28 +77,31 @@ import Randomness
     }
 
     /// Many claims that anybody may have, of a device that has no rate between 100 and 1 600 Hz: together they see no more than the fastest
-    /// of them could, and each has what it claims. Who may have more, and our own, see all.
+    /// of them could, and each has what it claims. What the reader makes of the sensor shows no others. Who may have more, and our own, see
+    /// all.
     @Test(arguments: [Decimation.last, .mean, .peak]) func manySlowClaimsAreNoFastOne(_ decimation: Decimation) throws {
         let shell = Shell(rates: [100, 1_600])
         let rates = (0..<16).map { 200 - Double($0) * 3 }
         for (index, rate) in rates.enumerated() {
             #expect(try shell.claim(ClientID(UInt32(index)), rate, .zero, decimation, of: 1_000).rate == rate)
         }
-        let (fast, own) = (ClientID(50), ClientID(51))
+        let (fast, own, made) = (ClientID(50), ClientID(51), ClientID(52))
         _ = try shell.claim(fast, 1_600, of: 1_001)
         _ = try shell.claim(own, 150)
         let seconds = 4
         for index in 0..<1_600 * seconds {
             shell.sample(Int64(index) * 625)
+            if index == 3 { #expect(try shell.claim(made, 190, isPrompt: true).rate == 190) }
             // New ones begin at other times, and see nothing else.
             if index % 37 == 0 { _ = try shell.claim(ClientID(20), 155, .zero, decimation, of: 1_002) }
         }
         let clients = rates.indices.map { ClientID(UInt32($0)) }
-        let all = Set((clients + [ClientID(20)]).flatMap { shell.times($0) })
+        let all = Set((clients + [ClientID(20), made]).flatMap { shell.times($0) })
         #expect(all.count <= 200 * seconds + 1, "\(all.count)")
         for (client, rate) in zip(clients, rates) {
             #expect(abs(shell.times(client).count - Int(rate) * seconds) <= 3, "\(rate): \(shell.times(client).count)")
         }
+        #expect(abs(shell.times(made).count - 190 * seconds) <= 3, "\(shell.times(made).count)")
         #expect(shell.times(fast).count == 1_600 * seconds)
         let steps = zip(shell.times(own), shell.times(own).dropFirst()).map { $1 - $0 }
         #expect(steps.allSatisfy { (6_250...7_500).contains($0) })

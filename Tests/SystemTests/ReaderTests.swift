@@ -293,6 +293,26 @@ extension Senses {
             #expect(lights.map { $0.values } == stride(from: 0, to: 100, by: 2).map { [Double($0)] })
         }
 
+        /// A device that runs faster than anybody may read it: what is made of it shows no other samples than it does itself.
+        @Test func whatIsMadeOfASensorShowsNoOtherSamples() throws {
+            let trace =
+                "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n"
+                + (0..<16_000).map { "\($0 * 625),0,0,1\n" }.joined()
+            let stage = try Stage(source: nil, broker: false, files: ["fast.csv": trace])
+            try stage.startReader("trace:\(stage.bus.directory)/fast.csv?loop")
+            let both = try stage.startScript("a hear", "m hear", "a \(Self.claim(200))", "m \(Self.claimMotion(200))")
+            var (accelerations, motions): (Set<Int64>, [Int64]) = ([], [])
+            while motions.count < 400 {
+                let line = try both.waitForLine { $0.contains(" heard ") }
+                guard let samples = Samples(line) else { continue }
+                if line.hasPrefix("a ") { accelerations.formUnion(samples.times) } else { motions += samples.times }
+            }
+            // Of the two connections one may have been read further than the other.
+            let (first, last) = (try #require(accelerations.min()), try #require(accelerations.max()))
+            let times = motions.filter { (first...last).contains($0) }
+            #expect(times.count > 300 && times.allSatisfy { accelerations.contains($0) })
+        }
+
         /// It is read in turns where it has nothing of a sensor for long, also before the first row of it.
         @Test func whatIsRareInATraceIsPlayedAllTheSame() throws {
             var text = "# jostle trace 1\nt,accelerometer.x,accelerometer.y,accelerometer.z,light.lux\n"

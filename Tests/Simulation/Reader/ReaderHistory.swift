@@ -135,16 +135,20 @@ final class ReaderClaim {
         let begin = self.history.time(of: first) ?? 0
         let end = self.history.time(of: second - 1) ?? 0
         // One in between was due then; of those that all may see, the one before which the next could not be.
-        let isShared = self.user != nil && self.request.pace.rate <= SensorLimits.rateForAll
-        let pause = isShared ? 1_000_000 / min(rate, SensorLimits.rateForAll) : 0
+        let pause = self.isShared ? 1_000_000 / min(rate, SensorLimits.rateForAll) : 0
         return Double(end - begin) > 1_000_000 / self.request.pace.rate + pause + 2
             ? "sample \(second - 1) is left out, which is due \(end - begin) us after the one before" : nil
+    }
+
+    /// Whether it sees of the samples only that all may see, together, as a stranger does and the reader itself, whose name is none.
+    private var isShared: Bool {
+        (self.user != nil || self.owner == nil) && self.request.pace.rate <= SensorLimits.rateForAll
     }
 
     /// Whether a device gives more from one sample to another than it says, so that not all of it is for who is bounded.
     private func isTooMuch(from first: Int, to last: Int, _ rate: Double) -> Bool {
         let (begin, end) = (self.history.time(of: first) ?? 0, self.history.time(of: last) ?? 0)
-        return self.user != nil && Double(end - begin) < 800_000 / rate
+        return (self.user != nil || self.isShared) && Double(end - begin) < 800_000 / rate
     }
 
     /// What is wrong when all was read that there is.
