@@ -33,7 +33,8 @@ package final class MethodCall {
         if self.isCounted, self.isCurrent { self.connection.incoming.ended(self.sender) }
     }
 
-    private var isCurrent: Bool { self.connection.generation == self.generation }
+    /// Whether its caller can be reached. On the next connection not even his unique name is his: another may have it there.
+    package var isCurrent: Bool { self.connection.state != .closed && self.connection.generation == self.generation }
 
     /// Answers with values.
     package func reply<each T: WireValue>(_ values: repeat each T) {

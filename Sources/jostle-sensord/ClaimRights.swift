@@ -149,6 +149,8 @@ final class ClaimRights {
 
     /// Answers a call once all that its connection asked before is answered.
     func afterAnswers(_ call: MethodCall, _ body: @escaping () -> Void) {
+        // What waited may be of a bus that is gone.
+        guard call.isCurrent else { return }
         guard self.waiting.isOpen(call.sender) else { return body() }
         if !self.waiting.add(.turn(call, body), of: call.sender) { call.fail(.tooManyWait) }
     }

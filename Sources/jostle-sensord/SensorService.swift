@@ -81,6 +81,8 @@ final class SensorService: SampleSink {
         let rate = request.pace.rate
         self.rights.ask(SensorLimits.rates.contains(rate) ? rate : 0, orSlower: request.orSlower, of: call.sender) {
             [weak self] result in
+            // Policy may have been read for longer than his bus was there.
+            guard call.isCurrent else { return }
             do throws(BusError) {
                 let caller = try result.get()
                 var request = request

@@ -32,12 +32,14 @@ extension EndToEnd {
             private let policy: String?
 
             init(
-                _ fault: Fault = .none, apps: [String: String] = [:], policy: String? = nil, on bus: PrivateBus? = nil
+                _ fault: Fault = .none, apps: [String: String] = [:], policy: String? = nil, replaceable: Bool = false,
+                on bus: PrivateBus? = nil
             ) throws {
-                self.stage = try Stage(broker: false, on: bus)
+                self.stage = try Stage(broker: false, replaceable: replaceable, on: bus)
                 self.apps = apps
                 self.policy = policy
-                self.control = "\(self.stage.bus.directory)/fault"
+                // Where it goes on to be when the bus is replaced.
+                self.control = "\((self.stage.spare ?? self.stage.bus).directory)/fault"
                 try self.set(fault)
                 try self.start()
             }
@@ -412,6 +414,44 @@ extension EndToEnd {
             try stage.until("policy counts") {
                 try stage.script("p own org.example.Fast", "p call \(claim(300))").last?.hasPrefix("p ok") == true
             }
+        }
+
+        /// Unique names begin anew with each bus: what somebody asked on one is not what another asks who has his name on the next.
+        ///
+        /// - Parameter isReadBetween: Policy is read while there is no bus.
+        @Test(arguments: [false, true]) func whoHasTheNameOfOneBeforeHasNothingOfHis(isReadBetween: Bool) throws {
+            let disk = try FailingDisk(replaceable: true)
+            let stage = disk.stage
+            try stage.kill(stage.reader)
+            try stage.startReader(
+                Stage.rest, policy: "[App *]\nFastestRate=300Hz\n", environment: disk.environment)
+            let reader = try #require(stage.reader)
+            let sensor = "org.jostle.Sensors1 \(Stage.Object.accelerometer) org.jostle.Sensors1.Sensor"
+            let claim = "\(sensor) Claim a{sv} [{'rate':V('d',300.0),'or-slower':V('b',True)}]"
+            // On the bus that nobody is led to yet: so many that one of them has his name.
+            let spare = stage.address.replacing("/current/", with: "/")
+            let others = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/bus-script.py"), spare]
+                    + (0..<64).map { "c\($0) name" } + ["stay"])
+            try others.waitUntilSaid("staying")
+            try disk.set(.hang)
+            let list = "q call \(sensor) ListClaimants a{sv} [{}]"
+            let asker = try stage.startScript("q begin \(claim)", list, list)
+            try asker.waitUntilSaid("staying")
+            try stage.replaceBus {
+                _ = try reader.waitForLine(on: .errors) { $0.hasSuffix("waiting for it to come back") }
+                guard isReadBetween else { return }
+                try disk.set(.none)
+                usleep(200_000)
+            }
+            try Stage.waitUntilServing(reader)
+            try disk.set(.none)
+            // Who asks now is answered behind the one of before.
+            try stage.until("policy is read") { try stage.script("p call \(claim)").last?.hasPrefix("p ok") == true }
+            try stage.until("nobody claims") {
+                try stage.property("ClaimCount", at: Stage.Object.accelerometer) == "t 0"
+            }
+            #expect(others.end == nil)
         }
 
         /// Whoever asks what only the disk knows takes a share of the places for that.

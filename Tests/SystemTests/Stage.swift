@@ -9,7 +9,7 @@ final class Stage {
     private(set) var bus: PrivateBus
     /// What everybody connects to; stays the same when another bus takes the place of the first.
     let address: String
-    private let spare: PrivateBus?
+    let spare: PrivateBus?
     private(set) var reader: BackgroundProgram?
     private(set) var broker: BackgroundProgram?
     /// By the bus that they look at.
