@@ -93,8 +93,9 @@ enum SourceURI {
                     message: "trace: expected 'speed=' 0.01 to 1000 or 'loop' after '?', got '\(printable(option))'")
             }
         }
+        let clock = PlaybackClock(speed: speed)
         return try self.survey(path).map { sensor in
-            TraceSource(path, sensor: sensor, speed: speed, loops: loops, on: loop)
+            TraceSource(path, sensor: sensor, by: clock, loops: loops, on: loop)
         }
     }
 

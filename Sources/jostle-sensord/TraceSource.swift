@@ -16,21 +16,24 @@ final class TraceSource: SampleSource {
     private let loop: EventLoop
     private let path: String
     private let loops: Bool
-    private var clock: PlaybackClock
+    private let clock: PlaybackClock
+    /// Somebody claims it: it goes by the clock.
+    private var isClaimed = false
     private var playback: Playback?
     private var timer: EventLoop.TimerID?
 
     /// How long may be played in one turn, in µs: at a speed at which more becomes due meanwhile there would be no end.
     private static let longestTurn: Int64 = 2_000
 
-    init(_ path: String, sensor: SensorDescription, speed: Double, loops: Bool, on loop: EventLoop) {
+    /// - Parameter clock: That of all sensors of the trace.
+    init(_ path: String, sensor: SensorDescription, by clock: PlaybackClock, loops: Bool, on loop: EventLoop) {
         self.path = path
         var sensor = sensor
-        sensor.hasOwnClock = speed != 1
+        sensor.hasOwnClock = !clock.isReal
         self.sensor = sensor
         self.loops = loops
         self.loop = loop
-        self.clock = PlaybackClock(speed: speed)
+        self.clock = clock
     }
 
     var now: Timestamp { self.clock.now }
@@ -41,13 +44,18 @@ final class TraceSource: SampleSource {
         let rate = SensorPace(rate: self.sensor.rates.first ?? pace.rate)
         guard self.playback == nil else { return rate }
         self.trouble = nil
-        self.begin(at: self.clock.begin())
+        // One whose file could not be played goes by the clock already.
+        let start = self.isClaimed ? self.clock.now : self.clock.begin()
+        self.isClaimed = true
+        self.begin(at: start)
         return rate
     }
 
     func stop() {
         self.loop.cancel(&self.timer)
         self.playback = nil
+        if self.isClaimed { self.clock.end() }
+        self.isClaimed = false
     }
 
     func inject(_ motion: String) throws(InjectProblem) { throw .notSupported }

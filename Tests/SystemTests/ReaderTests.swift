@@ -313,6 +313,31 @@ extension Senses {
             #expect(times.count > 300 && times.allSatisfy { accelerations.contains($0) })
         }
 
+        /// Whichever sensor of a trace is played first, those that begin later are not behind it: what is made of both has both.
+        @Test func theSensorsOfAFastTraceGoByOneClock() throws {
+            var text = "# jostle trace 1\nt,accelerometer.x,accelerometer.y,accelerometer.z,"
+            text += "accelerometer-base.x,accelerometer-base.y,accelerometer-base.z\n"
+            for row in 0..<60_000 { text += "\(row * 10_000),0,1,0,0,0,1\n" }
+            let stage = try Stage(source: nil, broker: false, files: ["laptop.csv": text])
+            try stage.startReader("trace:\(stage.bus.directory)/laptop.csv?speed=20&loop")
+            let first = try stage.startScript("a \(Self.claim(1))")
+            try first.waitUntilSaid("staying")
+            // Twenty times this is more than the 20 s of which the one would wait for the other.
+            usleep(2_000_000)
+            let hinge = "\(Stage.Object.sensors)/hinge"
+            let second = try stage.startScript(
+                "h hear",
+                "h call org.jostle.Sensors1 \(hinge) org.jostle.Sensors1.Sensor Claim a{sv} [{'rate':V('d',50.0)}]")
+            let samples = try self.hear(40, from: second)
+            #expect(samples.last?.values == [90, 100])
+            try stage.kill(second)
+            try stage.kill(first)
+            // The clock does not go back for whoever begins then.
+            let last = try #require(samples.last?.times.last)
+            let third = try stage.startScript("a hear", "a \(Self.claim(1))")
+            #expect(try self.hear(1, from: third)[0].times[0] > last)
+        }
+
         /// It is read in turns where it has nothing of a sensor for long, also before the first row of it.
         @Test func whatIsRareInATraceIsPlayedAllTheSame() throws {
             var text = "# jostle trace 1\nt,accelerometer.x,accelerometer.y,accelerometer.z,light.lux\n"
