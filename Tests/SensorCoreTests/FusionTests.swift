@@ -226,10 +226,10 @@ struct FusionTests {
     }
 
     /// Whatever comes, what is made is finite: numbers that are not would be refused later.
-    @Test func oddReadingsMakeNoOddNumbers() {
+    @Test(arguments: [true, false]) func oddReadingsMakeNoOddNumbers(isFollowed: Bool) {
         var fusion = MotionFusion()
-        fusion.isFollowed = true
-        let odd: [Double] = [0, -0.0, 1, -1, 1e-300, 1e12, -1e12, 16]
+        fusion.isFollowed = isFollowed
+        let odd: [Double] = [0, -0.0, 1, -1, 1e-300, 1e12, -1e12, 16, 1.7e308, -1.7e308]
         var chance = SeededRandom(seed: 3)
         var time = Timestamp.seconds(1)
         for _ in 0..<2_000 {

@@ -255,6 +255,22 @@ struct HingeTests {
         }
     }
 
+    /// The numbers of a trace may be as large as numbers can be: what they leave behind is over when they are.
+    @Test func whatIsTooLargeIsForgotten() {
+        var laptop = Laptop(seed: 5)
+        laptop.noise = 0
+        laptop.scales = (1, 1)
+        laptop.angle = 120
+        var hinge = HingeAngle()
+        for index in 0..<2_500 {
+            var (display, base) = laptop.readings(at: 0)
+            if index == 50 { display = SIMD3(repeating: 1.7e308) }
+            if index == 51 { (display, base) = (SIMD3(repeating: -1.7e308), SIMD3(repeating: 1.7e308)) }
+            hinge.see(display: display, base: base, at: Timestamp(microseconds: Int64(index) * 20_000))
+        }
+        #expect((hinge.degrees - 120).magnitude < 1e-6 && hinge.confidence == 1)
+    }
+
     // MARK: Two sensors
 
     /// The two tell at times of their own: a sample is made when the base has come as far, of what lies in between.

@@ -71,3 +71,5 @@ func cross(_ a: SIMD3<Double>, _ b: SIMD3<Double>) -> SIMD3<Double> {
 }
 
 func length(_ a: SIMD3<Double>) -> Double { (a * a).sum().squareRoot() }
+
+func isFinite(_ a: SIMD3<Double>) -> Bool { a.x.isFinite && a.y.isFinite && a.z.isFinite }

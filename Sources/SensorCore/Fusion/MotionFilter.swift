@@ -71,7 +71,9 @@ package struct MotionFilter: Sendable {
             self.form = .followed(body)
         case .slow(let gravity) where !isFollowed && goesOn:
             let weight = Mathematics.approach(passed / Self.slowTimeConstant)
-            self.form = .slow(gravity + weight * (acceleration - gravity))
+            let next = gravity + weight * (acceleration - gravity)
+            // What is too large to be reckoned with would leave no number for ever.
+            self.form = .slow(isFinite(next) ? next : acceleration)
         case .none, .followed, .slow:
             self.begin(acceleration, time, isFollowed)
         }

@@ -53,11 +53,15 @@ package struct HingeAngle: Sendable {
         let elapsed = self.last.map { (time - $0).seconds }
         guard elapsed.map({ $0 >= 0 }) ?? true else { return }
         self.last = time
+        var isFollowing = false
         if let elapsed, elapsed <= SensorLimits.gap.seconds {
             let weight = Mathematics.approach(elapsed / self.guards.settling)
             self.display += (display - self.display) * weight
             self.base += (base - self.base) * weight
-        } else {
+            // What is too large to be reckoned with would leave no number for ever.
+            isFollowing = isFinite(self.display) && isFinite(self.base)
+        }
+        if !isFollowing {
             // What they were before a gap says nothing of now.
             (self.display, self.base) = (display, base)
             self.restless = time
