@@ -150,8 +150,19 @@ struct Clerk {
         _ actions: inout [BrokerAction]
     ) throws(Refusal) {
         guard self.listeners.registry.has(app) else { throw .unknownClient }
-        let verdict = self.post.change(app, &actions) { $0.acknowledge(event, at: arrival, &$1) }
+        var covered: [UInt64] = []
+        let verdict = self.post.change(app, &actions) { queue, wants in
+            let first = wants.count
+            let verdict = queue.acknowledge(event, at: arrival, &wants)
+            for case .ended(let other, .acknowledged) in wants[first...]
+            where other.epoch != event.epoch && !covered.contains(other.epoch) {
+                covered.append(other.epoch)
+            }
+            return verdict
+        }
         if verdict == .mismatched { return }
+        // Of what it covers it is as much an answer: nobody waits for another one.
+        for epoch in covered { self.listeners.hearing.tell(.answer(app, epoch: epoch, answer), at: arrival) }
         self.tell(.answer(app, epoch: event.epoch, answer), at: arrival, &actions)
     }
 

@@ -199,6 +199,32 @@ import Testing
         #expect(bench.events.allSatisfy { $0.0 == gentle })
     }
 
+    /// An answer covers what was sent before: of that, too, it says whether the next one may have it.
+    @Test(arguments: [(Answer.consume, [Reason.taken, .consumed], [UInt64]()), (.pass, [.passed], [1, 2])])
+    func whatAnAnswerCoversIsAnswered(_ answer: Answer, _ verdicts: [Reason], _ sequences: [UInt64]) throws {
+        var group = Self.group(.ordered)
+        group.quiet = .milliseconds(100)
+        var bench = Bench(policy: Self.policy({ $0.reliability = .ack }, group: group))
+        let gentle = try self.app(&bench, 0, "org.example.Gentle", threshold: 2)
+        let hard = try self.app(&bench, 1, "org.example.Hard", threshold: 3)
+        bench.feed([3.5, 0, 3.5])
+        let offered = bench.events
+        #expect(offered.map(\.0) == [hard, hard])
+        #expect(offered.map(\.1.sequence) == [1, 2] && offered.first?.1.epoch != offered.last?.1.epoch)
+        _ = bench.take()
+        let last = try #require(offered.last?.1)
+        try bench.core.answer(hard, self.name(last), answer, at: bench.now, &bench.actions)
+        let reasons = offered.map { _, event in
+            bench.core.records.find(VerdictQuery(.epoch(event.epoch), for: .user(0))).map(\.verdict.reason)
+        }
+        #expect(reasons == [verdicts, verdicts])
+        // However long nothing more is said.
+        bench.core.tick(at: bench.now + .milliseconds(399), &bench.actions)
+        let next = bench.events
+        #expect(next.allSatisfy { $0.0 == gentle } && next.map(\.1.sequence) == sequences)
+        #expect(next.map(\.1.epoch) == (sequences.isEmpty ? [] : offered.map(\.1.epoch)))
+    }
+
     @Test func aRemovedDetectorTakesItsEventsWithIt() throws {
         var bench = Bench(policy: Self.policy { $0.reliability = .ack })
         let client = try self.app(&bench, 0, "org.example.A")
