@@ -86,9 +86,7 @@ package struct Broker: ~Copyable {
         case .answer(let app, let event, let answer):
             try self.reception.clerk.answer(event, answer, of: app, at: now, &actions)
         case .subscribe(let app, let since):
-            guard self.registry.has(app) else { throw .unknownClient }
-            let count = self.reception.clerk.post.change(app, &actions) { $0.subscribe(since: since, at: now, &$1) }
-            answer.kept = count ?? 0
+            answer.kept = try self.reception.clerk.subscribe(app, since: since, at: now, &actions)
         case .unsent(let app, let event):
             self.reception.clerk.post.change(app, &actions) { $0.takeBack(event, at: now, &$1) }
         case .unsentMark(let app, let mark):

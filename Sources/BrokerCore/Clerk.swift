@@ -166,6 +166,17 @@ struct Clerk {
         self.tell(.answer(app, epoch: event.epoch, answer), at: arrival, &actions)
     }
 
+    /// Has an app get what is kept for it. That it is done with an event is an answer to that.
+    ///
+    /// - Returns: how many events are kept for it.
+    mutating func subscribe(
+        _ app: AppHandle, since: EventName?, at arrival: Timestamp, _ actions: inout [BrokerAction]
+    ) throws(Refusal) -> Int {
+        guard self.listeners.registry.has(app) else { throw .unknownClient }
+        if let since { try self.answer(since, .consume, of: app, at: arrival, &actions) }
+        return self.post.change(app, &actions) { $0.subscribe(since: nil, at: arrival, &$1) } ?? 0
+    }
+
     /// Puts in what was kept before a restart, in the order of the numbers of each app.
     mutating func restore(_ events: [StoredEvent], at arrival: Timestamp, _ actions: inout [BrokerAction]) {
         let policy = self.listeners.hearing.arbiter.policy

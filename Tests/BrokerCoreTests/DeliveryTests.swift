@@ -225,6 +225,21 @@ import Testing
         #expect(next.map(\.1.epoch) == (sequences.isEmpty ? [] : offered.map(\.1.epoch)))
     }
 
+    /// What an app says that it is done with when it subscribes it has answered.
+    @Test func whatAnAppSubscribesBehindIsAnswered() throws {
+        var bench = Bench(policy: Self.policy({ $0.reliability = .ack }, group: Self.group(.ordered)))
+        _ = try self.app(&bench, 0, "org.example.Gentle", threshold: 2)
+        let hard = try self.app(&bench, 1, "org.example.Hard", threshold: 3)
+        bench.feed([3.5])
+        let offered = try #require(bench.events.first)
+        #expect(offered.0 == hard)
+        _ = bench.take()
+        let kept = try bench.core.subscribe(hard, since: self.name(offered.1), at: bench.now, &bench.actions)
+        #expect(kept == 0)
+        bench.core.tick(at: bench.now + .milliseconds(400), &bench.actions)
+        #expect(bench.events.isEmpty)
+    }
+
     @Test func aRemovedDetectorTakesItsEventsWithIt() throws {
         var bench = Bench(policy: Self.policy { $0.reliability = .ack })
         let client = try self.app(&bench, 0, "org.example.A")
