@@ -511,6 +511,42 @@ import Testing
         #expect(lab.arbiter.facts(of: AppHandle(0))?.state == .suspended)
     }
 
+    /// What an app has won is its user's, also when another user has its name: nobody has it besides when that one leaves.
+    @Test func whoTakesAnAppOverHasNothingToLose() {
+        let rules = [("A", 2), ("B", 1)].map { rule(for: $0, strength: $1, terms: terms(.store)) }
+        var lab = Lab(Policy(groups: [group(.exclusive)], rules: rules))
+        lab.add("A", AppEntrance(isConnected: false, user: 7))
+        lab.add("B")
+        lab.hit(["a", "b"], at: 10)
+        #expect(lab.take() == ["1 deliver A a store", "1 A S5.stored", "1 B S4.outranked"])
+        lab.take(.back(AppHandle(0), AppEntrance(user: 8)))
+        lab.take(.away(AppHandle(0)))
+        #expect(lab.take() == [])
+        // Nobody has the motion any more.
+        lab.hit(["b"], at: 20)
+        #expect(lab.take() == ["2 deliver B b", "2 B S5.sent"])
+    }
+
+    /// Nor does it keep the group that the other one's app had won.
+    @Test func whoTakesAnAppOverHoldsNothing() {
+        let rules = [("A", 1), ("B", 2)].map { rule(for: $0, strength: $1, terms: terms(.store)) }
+        let sticky = group(.exclusive) {
+            $0.isSticky = true
+            $0.hysteresis = 5
+        }
+        for (user, expected) in [(7 as UInt32, "2 deliver A a"), (8, "2 deliver B b")] {
+            var lab = Lab(Policy(groups: [sticky], rules: rules))
+            lab.add("A", AppEntrance(isConnected: false, user: 7))
+            lab.add("B")
+            lab.hit(["a"], at: 10)
+            #expect(lab.take() == ["1 deliver A a store", "1 A S5.stored"])
+            lab.take(.back(AppHandle(0), AppEntrance(user: user)))
+            lab.pass(to: 3_000)
+            lab.hit(["a", "b"], at: 3_010)
+            #expect(lab.take().first == expected)
+        }
+    }
+
     @Test func whoComesByItselfIsNotLaunchedAnyMore() {
         var lab = Lab(Self.waking)
         for name in ["A", "B", "C"] { lab.add(name, AppEntrance(isConnected: false)) }

@@ -570,11 +570,14 @@ struct GroupState: Sendable {
         self.loseHold(app)
     }
 
-    /// Forgets how an app fared, which is another user's from now on.
+    /// Forgets how an app fared, which is another user's from now on. What the old one won waits for that one; this one neither has it nor loses it.
     mutating func forgetStanding(of app: AppHandle) {
         guard Int(app.index) < self.standings.count else { return }
-        self[app].denials = 0
-        self[app].lastWin = 0
+        (self[app].denials, self[app].lastWin) = (0, 0)
+        if let owner = self.episode?.owner, self.isOwned(by: app) {
+            self.episode?.phase = .owned(by: owner, isAnswered: true)
+        }
+        self.loseHold(app)
     }
 
     /// Whoever dies holds nothing.
