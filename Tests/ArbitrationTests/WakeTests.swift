@@ -547,6 +547,22 @@ import Testing
         }
     }
 
+    /// What the other one's app used of its budget it has not used.
+    @Test(arguments: [(7 as UInt32, LifeRefusal?.some(.budget(.seconds(31)))), (8, nil)])
+    func whoTakesAnAppOverHasABudgetOfItsOwn(_ user: UInt32, _ refusal: LifeRefusal?) {
+        var settings = AppSettings()
+        settings.grace = .seconds(5)
+        var lab = Lab(Policy(rules: Self.waking.rules, everyApp: settings))
+        lab.add("A", AppEntrance(user: 7))
+        lab.take(.foreground(.app(AppID("B"))))
+        lab.take(.away(AppHandle(0)))
+        lab.pass(to: 31_000)
+        lab.take(.back(AppHandle(0), AppEntrance(user: user)))
+        #expect(lab.arbiter.facts(of: AppHandle(0))?.state == .background)
+        lab.take(.beginAssertion(AppHandle(0), AssertionRequest(AssertionID(1), "work")))
+        #expect(lab.refusals == [refusal])
+    }
+
     @Test func whoComesByItselfIsNotLaunchedAnyMore() {
         var lab = Lab(Self.waking)
         for name in ["A", "B", "C"] { lab.add(name, AppEntrance(isConnected: false)) }

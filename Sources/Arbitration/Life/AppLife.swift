@@ -206,9 +206,10 @@ package struct AppLife: Sendable {
         return (until, awake)
     }
 
-    /// It becomes another user's. What it is launched for may be the old one's alone.
+    /// It becomes another user's, who has used nothing of its budget. What it is launched for may be the old one's alone.
     mutating func forgetPast(launchedUntil answerBy: Timestamp?) {
         self.overruns = 0
+        self.awaySince = nil
         self.launchedUntil = answerBy
     }
 
