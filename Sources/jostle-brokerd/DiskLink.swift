@@ -18,6 +18,8 @@ final class DiskLink {
     private var heldNews: [Store.News] = []
     /// Whether what must last is on the disk, as it was told last.
     private var lastDurability: StoreHealth
+    /// Tells when somebody sets the wall clock, from when on anything was to outlive us.
+    private var clockWatch: ClockSetWatch?
 
     init(_ service: BrokerService, _ link: StoreLink?) {
         self.service = service
@@ -56,7 +58,7 @@ final class DiskLink {
     /// Has more epochs reserved when that is due.
     func useEpochs(upTo last: UInt64) { self.link?.store.useEpochs(upTo: last) }
 
-    /// Brings all events to the disk again that are to be there, because it has lost them.
+    /// Brings all events to the disk again that are to be there, because it has lost them, or knows a wrong time of them.
     func storeAgain() {
         for event in self.service.core.mailboxes.durableEvents { self.persist(event, again: true) }
     }
@@ -68,7 +70,15 @@ final class DiskLink {
     /// - Parameter again: It was to outlive it before, and may be on the disk.
     func persist(_ event: StoredEvent, again: Bool = false) {
         guard let store = self.link?.store, !event.app.isAnonymous else { return }
+        self.watchClock()
         store.keep(self.due(event), again: again)
+    }
+
+    /// Has events written anew when the wall clock is set, by which the disk knows when they are too old: once it is right, what was written
+    /// before would be too old for the next broker, or not for long. Without a descriptor it is tried with the next event.
+    private func watchClock() {
+        guard self.clockWatch == nil else { return }
+        self.clockWatch = try? ClockSetWatch(on: self.service.loop) { [unowned self] in self.storeAgain() }
     }
 
     /// An event is over that was to outlive the broker.
@@ -97,6 +107,7 @@ final class DiskLink {
     /// Takes in events that were due when the broker ended.
     func restore(_ due: [DueEvent]) {
         self.service.log.info("\(due.count) events are due from before")
+        self.watchClock()
         try? self.service.input { (core, now, actions) throws(Refusal) in
             _ = try core.apply(.restored(due.map { self.stored($0, at: now) }), at: now, &actions)
         }

@@ -14,6 +14,8 @@ extension EndToEnd {
             let stage: Stage
             let reader: BackgroundProgram
             private let control: String
+            private let environment: [String: String]
+            private let options: [String]
             private let noon: Int
             let day: String
             /// What it says at first, in seconds since 1970.
@@ -27,13 +29,18 @@ extension EndToEnd {
                 self.noon = self.start - now
                 // The first of January 1970 was a Thursday.
                 self.day = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][now / Clocks.day % 7]
-                let environment = [
+                self.environment = [
                     "LD_PRELOAD": "\(Programs.directory)/libclock-jump.so", "CLOCK_JUMP": self.control, "TZ": "UTC",
                 ]
-                self.reader = try Self.make(self.stage, environment, self.control, self.noon)
+                self.reader = try Self.make(self.stage, self.environment, self.control, self.noon)
                 let policy = try self.stage.directory("policy", ["10-test": rules(self.day)])
-                try self.stage.startBroker(
-                    "--policy", policy, "--apps", self.stage.directory("apps", apps), environment: environment)
+                self.options = ["--policy", policy, "--apps", try self.stage.directory("apps", apps)]
+                try self.startBroker()
+            }
+
+            /// Starts a broker, the first or in place of one that is gone.
+            func startBroker() throws {
+                try self.stage.startBroker(options: self.options, environment: self.environment)
             }
 
             private static func make(
@@ -138,6 +145,37 @@ extension EndToEnd {
             #expect(!feed.output.contains("begun"))
             try setting.jump(3_600)
             _ = try feed.waitForLine { $0 == "begun: tidy-up, attempt 1" }
+        }
+
+        /// The disk knows by the wall clock when an event is too old, and the clock is put right while it waits, as where no battery keeps it.
+        @Test func whatIsDueOutlivesAClockThatIsSet() throws {
+            let setting = try Setting { _ in
+                "[Rule kept]\nThen=allow\nReliability=ack\nDurability=persistent\nLifespan=1h\n"
+            }
+            let (stage, app) = (setting.stage, "org.example.Kept")
+            // It answers nothing.
+            let silent = try BackgroundProgram(tool: [
+                "python3", Programs.source("Tests/Scripts/bus-script.py"), stage.address, "a own \(app)", "a hear",
+                "a call org.jostle.Broker1 \(Stage.Object.broker) org.jostle.Broker1 Register sa{sv} ['\(app)',{}]",
+                "a call org.jostle.Broker1 \(Stage.Object.app(app)) org.jostle.Broker1.App AddDetectors a(sa{sv}) "
+                    + "[[['d',{'when':V('s','norm(x, y, z) > 0.5g'),'rest':V('s','1min')}]]]", "a await 1", "stay",
+            ])
+            _ = try silent.waitForLine { $0.contains(" Event ") }
+            func isDue(after seconds: Int) throws -> Bool {
+                let query = "SELECT count(*) FROM due WHERE ends > \(seconds * 1_000_000)"
+                return try stage.sql("state.db", query).split(separator: "\n") == ["1"]
+            }
+            try stage.until("it is on the disk") { try isDue(after: setting.start) }
+            #expect(try !isDue(after: setting.start + Self.year))
+            try setting.jump(Self.year)
+            try stage.until("it is there for as long as before") { try isDue(after: setting.start + Self.year) }
+            try stage.kill(stage.broker)
+            try stage.kill(silent)
+            try setting.startBroker()
+            let again = try stage.start("watch", "--json", "--kept", "--app", app, "shake.planar,threshold=9g")
+            let event = try again.nextEvent()
+            #expect(field("redelivered", of: event) == "true" && field("persistent", of: event) != "false")
+            #expect(try again.terminate() == .exited(0))
         }
 
         /// As a traveller's device does it; the broker runs on.
