@@ -81,6 +81,8 @@ package struct Broker: ~Copyable {
         case .answered(let launch, let answer): self.reception.clerk.answered(launch, answer, at: now, &actions)
         case .failed(let launch, let failure):
             self.reception.clerk.tell(.launched(launch.app, launch.number, .failed(failure)), at: now, &actions)
+        case .needless(let launch):
+            self.reception.clerk.tell(.launched(launch.app, launch.number, .needless), at: now, &actions)
         case .postponed(let launch):
             self.reception.clerk.tell(.launched(launch.app, launch.number, .postponed), at: now, &actions)
         case .answer(let app, let event, let answer):
@@ -148,6 +150,15 @@ package struct Broker: ~Copyable {
             return
         }
         self.reception.clerk.post.setCalled(launch.app, isCalled)
+    }
+
+    /// Somebody is about to be called with what an app is launched for, of which something may be another app's by now. Returns what is
+    /// left of it; `nil`: nothing, and then nobody need be called.
+    package mutating func handOver(_ handover: Handover, of launch: Launch) -> Handover? {
+        guard case .motion = launch.reason, self.reception.clerk.listeners.hearing.arbiter.isCurrent(launch) else {
+            return handover
+        }
+        return self.reception.clerk.post.handOver(handover, to: launch.app)
     }
 
     /// Gives out no epoch up to this one any more: others may have.

@@ -43,10 +43,11 @@ package enum BrokerInput: Sendable {
     case life(LifeInput)
     /// Something happened to background work.
     case task(TaskInput)
-    /// An app answered to a launch, or could not be launched; or there was no bus to ask for it.
+    /// An app answered to a launch, or could not be launched; or there was no bus to ask for it, or nothing left to call it with.
     case answered(Launch, Answer)
     case failed(Launch, LaunchFailure)
     case postponed(Launch)
+    case needless(Launch)
     /// Somebody who may wants an app launched.
     case push(AppID)
     /// Time passed without anything else happening.

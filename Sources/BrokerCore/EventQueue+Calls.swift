@@ -37,6 +37,30 @@ extension EventQueue {
         return (events, self.lost.count(before: self.calls.last))
     }
 
+    /// Somebody is about to be called with what was taken for him, which may have been a while ago. What has ended since is not his to have:
+    /// it is lost, unless he may have seen it before.
+    ///
+    /// - Returns: What is left of it; `nil`: nothing, so that nobody need be called.
+    package mutating func handOver(_ handover: Handover) -> Handover? {
+        var left = handover
+        left.events.removeAll { event in
+            !self.unacknowledged.contains { $0.isCalled && $0.isSame(as: event) }
+        }
+        guard left.events.count < handover.events.count else { return handover }
+        for gap in self.calls.ended { self.lost.insert(gap) }
+        self.calls.ended = []
+        guard !left.events.isEmpty else {
+            self.calls.isOver()
+            return nil
+        }
+        // What was nobody's when it was taken has other numbers here, and of the numbers there nothing is said.
+        if self.calls.last > 0 {
+            self.calls.last = self.unacknowledged.last(where: \.isCalled)?.event.sequence ?? 0
+            left.missing = self.lost.count(before: self.calls.last)
+        }
+        return left
+    }
+
     /// Somebody is called with what was handed over; or nobody has been until now, and then nobody has seen it.
     package mutating func setCalled(_ isCalled: Bool) { self.calls.isWaiting = !isCalled }
 

@@ -289,6 +289,13 @@ package struct Mailboxes {
         }
     }
 
+    /// What is left of what an app is about to be called with, wherever that is; `nil`: nothing.
+    mutating func handOver(_ handover: Handover, to id: AppID) -> Handover? {
+        if let app = self.called(id) { return self.boxes.update(app) { $0?.queue.handOver(handover) } }
+        guard let index = self.absentCalled(id) else { return nil }
+        return self.absent[index].queue.handOver(handover)
+    }
+
     /// The app that is here and has events in its hands in a call.
     func called(_ id: AppID) -> AppHandle? {
         self.names[id].first { self.boxes[$0]?.queue.isCalled == true }

@@ -263,6 +263,11 @@ struct Post {
     /// Somebody is called with what an app is launched for, or nobody has been until now.
     mutating func setCalled(_ id: AppID, _ isCalled: Bool) { self.mailboxes.setCalled(id, isCalled) }
 
+    /// What is left of what an app is about to be called with; `nil`: nothing.
+    mutating func handOver(_ handover: Handover, to id: AppID) -> Handover? {
+        self.mailboxes.handOver(handover, to: id)
+    }
+
     /// The call of an app is over.
     mutating func endCall(
         of id: AppID, _ user: UInt32?, _ result: LaunchResult, at now: Timestamp, _ actions: inout [BrokerAction]

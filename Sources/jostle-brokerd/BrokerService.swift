@@ -182,6 +182,9 @@ final class BrokerService {
     /// Tells the core whether somebody is called with what a launch hands over. Nothing follows from that by itself.
     func setCalled(_ launch: Launch, _ isCalled: Bool) { self.core.setCalled(launch, isCalled) }
 
+    /// What is left of what a launch hands over; `nil`: nothing. Nothing follows from that by itself.
+    func handOver(_ handover: Handover, of launch: Launch) -> Handover? { self.core.handOver(handover, of: launch) }
+
     /// Gives out no epoch up to this one any more.
     func skipEpochs(upTo epoch: UInt64) { self.core.skipEpochs(upTo: epoch) }
 

@@ -85,6 +85,35 @@ import Testing
         #expect(bench.take() == ["2 S5.launch-failed", "send 1", "gap 2-2 0/1/0", "caught up 2"])
     }
 
+    /// What has become another's before anybody is called with it is not handed over: the call says so, and of what is behind it the app is
+    /// told as ever.
+    @Test func whatEndsBeforeAnybodyIsCalledIsNotHandedOver() {
+        var bench = QueueBench(isSubscribed: false)
+        for _ in 0..<3 { bench.add(.ack, lifespan: 60_000, kind: .wake) }
+        var call = Handover(to: 7)
+        bench.perform { queue, now, actions in
+            let (events, missing) = queue.beginCall(at: now, &actions)
+            call = Handover(to: 7, events, missing: missing)
+        }
+        bench.perform { queue, _, _ in queue.setCalled(false) }
+        for epoch: UInt64 in [1, 3] { bench.perform { $0.remove(epoch: epoch, at: $1, &$2) } }
+        var left: Handover?
+        // It may have to wait until it can be called.
+        for _ in 0..<2 { bench.perform { queue, _, _ in left = queue.handOver(call) } }
+        #expect(left?.events.map(\.sequence) == [2] && left?.missing == 1)
+        var (other, none) = (bench, left)
+        other.perform { $0.remove(epoch: 2, at: $1, &$2) }
+        other.perform { queue, _, _ in none = queue.handOver(call) }
+        #expect(none == nil && !other.queue.isCalled)
+        bench.perform { queue, _, _ in queue.setCalled(true) }
+        bench.perform { $0.callAnswered(at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(
+            bench.take() == ["1 S5.removed", "3 S5.removed", "2 S5.acknowledged", "gap 3-3 0/0/1", "caught up 3"])
+        other.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        #expect(other.take() == ["1 S5.removed", "3 S5.removed", "2 S5.removed", "gap 1-3 0/0/3", "caught up 3"])
+    }
+
     /// And so it is with what ends while it is found out whom to call, and with what is another user's by then.
     @Test func whatEndsBeforeAnybodyIsCalledIsTold() {
         var bench = self.bench()

@@ -111,6 +111,37 @@ import Testing
         #expect(bench.tally(of: client)?.launches.failed == 1)
     }
 
+    /// Who is not up before its turn in an order is over is not called with what is the next one's by then.
+    @Test func whatIsTheNextOnesIsNotHandedOver() throws {
+        var group = GroupConfiguration(name: "g", place: Place(file: "test.conf", line: 1))
+        group.mode = .ordered
+        group.select = [.specificity]
+        var terms = DeliveryTerms()
+        terms.kind = .wake
+        terms.lifespan = .seconds(60)
+        let rule = Rule(
+            name: "wake", place: Place(file: "test.conf", line: 2), effect: .allow, group: "g", terms: terms)
+        var (bench, _) = try self.bench(Policy(groups: [group], rules: [rule]))
+        let next = try bench.register(1, "org.example.B")
+        _ = try bench.add(next, Bench.planar("gentle", 1.5, rest: "0ms"))
+        bench.feed([2.5])
+        let launches = bench.take().compactMap { action -> (launch: Launch, handover: Handover)? in
+            guard case .launch(let launch, let handover) = action else { return nil }
+            return (launch, handover)
+        }
+        let call = try #require(launches.first)
+        bench.core.setCalled(call.launch, false)
+        let before = bench.core.handOver(call.handover, of: call.launch)
+        #expect(before == call.handover && before?.events.count == 1)
+        bench.now = bench.now + .milliseconds(400)
+        bench.core.tick(at: bench.now, &bench.actions)
+        #expect(bench.events.map(\.0) == [next])
+        let after = bench.core.handOver(call.handover, of: call.launch)
+        #expect(after == nil)
+        try bench.core.apply(.needless(call.launch), at: bench.now, &bench.actions)
+        #expect(bench.core.arbiter.launches.inFlight == 0 && bench.core.arbiter.launches.waiting == 0)
+    }
+
     /// Without a bus nobody can be asked to start it: what it was to be handed waits as if it had not been, and nothing is counted.
     @Test func aPostponedCallCountsForNothing() throws {
         var (bench, client) = try self.bench()
