@@ -230,8 +230,8 @@ struct Clerk {
             if let app { self.post.launchEnded(launch, of: app, result, at: now) }
             if case .motion = launch.reason {
                 self.post.endCall(of: launch.app, launch.user, result, at: now, &actions)
-                if result == .done {
-                    // What came while it was called, or is kept for another user of it, it is called for again.
+                if result == .done || result == .needless {
+                    // What came while it was called, or to be called, or is kept for another user of it, it is called for again.
                     if let app { self.wishLaunch(of: app, at: now) }
                     self.wishLaunch(ofAbsent: launch.app, at: now)
                 }

@@ -18,12 +18,10 @@ extension EventQueue {
 
     /// Takes what waits, to hand it over in a call; nothing, if the app needs not be launched any more.
     ///
-    /// - Returns: The events in order, and how many before the last of them the app does not get.
-    package mutating func beginCall(
-        at now: Timestamp, _ actions: inout [QueueAction]
-    ) -> (events: [Event], missing: UInt64) {
+    /// - Returns: The events in order, to whosever queue it is.
+    package mutating func beginCall(at now: Timestamp, _ actions: inout [QueueAction]) -> Handover {
         if let deadline = self.deadline, deadline <= now { self.pump(at: now, &actions) }
-        guard self.launchWish != nil else { return ([], 0) }
+        guard self.launchWish != nil else { return Handover(to: nil) }
         self.calls.isOver()
         var events: [Event] = []
         while var kept = self.waiting.popFirst() {
@@ -34,31 +32,7 @@ extension EventQueue {
             self.unacknowledged.insert(kept, at: index ?? self.unacknowledged.count)
         }
         self.calls.last = events.last?.sequence ?? 0
-        return (events, self.lost.count(before: self.calls.last))
-    }
-
-    /// Somebody is about to be called with what was taken for him, which may have been a while ago. What has ended since is not his to have:
-    /// it is lost, unless he may have seen it before.
-    ///
-    /// - Returns: What is left of it; `nil`: nothing, so that nobody need be called.
-    package mutating func handOver(_ handover: Handover) -> Handover? {
-        var left = handover
-        left.events.removeAll { event in
-            !self.unacknowledged.contains { $0.isCalled && $0.isSame(as: event) }
-        }
-        guard left.events.count < handover.events.count else { return handover }
-        for gap in self.calls.ended { self.lost.insert(gap) }
-        self.calls.ended = []
-        guard !left.events.isEmpty else {
-            self.calls.isOver()
-            return nil
-        }
-        // What was nobody's when it was taken has other numbers here, and of the numbers there nothing is said.
-        if self.calls.last > 0 {
-            self.calls.last = self.unacknowledged.last(where: \.isCalled)?.event.sequence ?? 0
-            left.missing = self.lost.count(before: self.calls.last)
-        }
-        return left
+        return Handover(to: nil, events, lost: self.lost)
     }
 
     /// Somebody is called with what was handed over; or nobody has been until now, and then nobody has seen it.
@@ -91,7 +65,7 @@ extension EventQueue {
         if !self.isIdle { self.expect(now) }
     }
 
-    /// Nobody could be asked to call the app, which says nothing of it. What was handed over waits as if it had not been.
+    /// Nobody could be asked to call the app, which says nothing of it, or nobody need be. What was handed over waits as if it had not been.
     package mutating func callPostponed(at now: Timestamp) {
         self.takeBackCall(isUnseen: true)
         if !self.isIdle { self.expect(now) }

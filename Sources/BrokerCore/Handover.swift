@@ -4,12 +4,39 @@ package struct Handover: Equatable, Sendable {
     package var user: UInt32?
     /// What is due to it, in order; none for a push, and none for a task, which is run when the app has registered.
     package var events: [Event]
-    /// How many events before these the app does not get.
-    package var missing: UInt64
+    /// How many events before the last of these the app does not get.
+    package private(set) var missing: UInt64
+    /// The numbers that were lost when it was taken.
+    private let lost: LostNumbers
 
-    init(to user: UInt32?, _ events: [Event] = [], missing: UInt64 = 0) {
+    init(to user: UInt32?, _ events: [Event] = [], lost: LostNumbers = LostNumbers()) {
         self.user = user
         self.events = events
-        self.missing = missing
+        self.lost = lost
+        self.missing = lost.count(before: events.last?.sequence ?? 0)
+    }
+
+    /// What of it is still to be had, just before somebody is called with it, which may be a while after it was taken. What has ended since is
+    /// lost, unless the app may have seen it before; `nil`: nothing is left, so that nobody need be called.
+    ///
+    /// - Parameter queue: That it was taken from, or the one that has joined that.
+    func left(in queue: inout EventQueue) -> Handover? {
+        let called = queue.unacknowledged.filter(\.isCalled)
+        var left = self
+        left.events.removeAll { event in !called.contains { $0.isSame(as: event) } }
+        guard left.events.count < self.events.count else { return self }
+        // What is lost is told when the launch is over, which it is now.
+        if left.events.isEmpty { return nil }
+        for gap in queue.calls.ended { queue.lost.insert(gap) }
+        queue.calls.ended = []
+        let last = left.events.last?.sequence ?? 0
+        if queue.calls.last > 0 {
+            queue.calls.last = last
+            left.missing = queue.lost.count(before: last)
+        } else {
+            // What was nobody's when it was taken has other numbers there by now, by which the app is told of what is lost since.
+            left.missing = self.lost.count(before: last)
+        }
+        return left
     }
 }

@@ -147,7 +147,7 @@ struct KeptEvent: Sendable {
 }
 
 /// Numbers of events that ended unsent and of which the app has not been told: runs without a break, in order.
-struct LostNumbers: Sendable {
+struct LostNumbers: Equatable, Sendable {
     private var runs: [Gap] = []
 
     var isEmpty: Bool { self.runs.isEmpty }

@@ -30,6 +30,8 @@ package struct Mailboxes {
         mutating func change<Result>(
             _ wants: inout [QueueAction], _ body: (inout EventQueue, inout [QueueAction]) -> Result
         ) -> Result { body(&self.queue, &wants) }
+
+        mutating func left(of handover: Handover) -> Handover? { handover.left(in: &self.queue) }
     }
 
     private var boxes = AppTable<Box>()
@@ -269,15 +271,15 @@ package struct Mailboxes {
         of id: AppID, _ user: UInt32?, at now: Timestamp, _ effects: inout [MailEffect]
     ) -> Handover? {
         if let app = self.here(id, user) {
-            let call = self.change(app, &effects) { $0.beginCall(at: now, &$1) }
-            if let call, !call.events.isEmpty {
-                return Handover(to: self.boxes[app]?.user, call.events, missing: call.missing)
-            }
+            var call = self.change(app, &effects) { $0.beginCall(at: now, &$1) }
+            call?.user = self.boxes[app]?.user
+            if let call, !call.events.isEmpty { return call }
         }
         guard !self.isSomebodys(id), let index = self.absent.index(of: id, user) else { return nil }
-        let call = self.absent[index].queue.beginCall(at: now, &self.wants)
+        var call = self.absent[index].queue.beginCall(at: now, &self.wants)
+        call.user = user
         self.tellAbsent(index, &effects)
-        return call.events.isEmpty ? nil : Handover(to: user, call.events, missing: call.missing)
+        return call.events.isEmpty ? nil : call
     }
 
     /// Somebody is called with what an app is launched for, or nobody has been until now.
@@ -289,11 +291,17 @@ package struct Mailboxes {
         }
     }
 
-    /// What is left of what an app is about to be called with, wherever that is; `nil`: nothing.
+    /// What is left of what an app is about to be called with, wherever that is, and whose it is by now; `nil`: nothing.
     mutating func handOver(_ handover: Handover, to id: AppID) -> Handover? {
-        if let app = self.called(id) { return self.boxes.update(app) { $0?.queue.handOver(handover) } }
-        guard let index = self.absentCalled(id) else { return nil }
-        return self.absent[index].queue.handOver(handover)
+        var left: Handover?
+        if let app = self.called(id) {
+            left = self.boxes.update(app) { $0?.left(of: handover) }
+            left?.user = self.boxes[app]?.user
+        } else if let index = self.absentCalled(id) {
+            left = handover.left(in: &self.absent[index].queue)
+            left?.user = self.absent[index].user
+        }
+        return left
     }
 
     /// The app that is here and has events in its hands in a call.

@@ -273,7 +273,6 @@ struct Post {
         of id: AppID, _ user: UInt32?, _ result: LaunchResult, at now: Timestamp, _ actions: inout [BrokerAction]
     ) {
         switch result {
-        case .needless: break
         case .done:
             if let app = self.mailboxes.called(id) {
                 let count = self.mailboxes[app]?.calledEpochs.count ?? 0
@@ -284,7 +283,7 @@ struct Post {
         case .failed(let failure):
             self.mailboxes.endCall(of: id, user, &self.mail) { $0.callFailed(failure, at: now, &$1) }
             self.carry(&actions)
-        case .postponed:
+        case .needless, .postponed:
             self.mailboxes.endCall(of: id, user, &self.mail) { queue, _ in queue.callPostponed(at: now) }
             self.carry(&actions)
         }

@@ -107,17 +107,17 @@ final class LaunchLink {
         let launch = flight.launch
         // It may have taken too long to find out.
         guard self.service.core.arbiter.isCurrent(launch) else { return }
-        guard flight.handover.user == nil || flight.handover.user == user else {
+        // Whose turn was over before its program was up must not act any more; and what was nobody's may be somebody's by now.
+        guard let handover = self.service.handOver(flight.handover, of: launch) else {
+            return self.tellSoon(of: launch) { $0.service.happened(.needless(launch)) }
+        }
+        guard handover.user == nil || handover.user == user else {
             return self.tellSoon(of: launch) {
                 $0.failed(launch, .refused, .identityMismatch("its name is another user's"))
             }
         }
         // It may have waited for a place until the bus was gone.
         guard self.service.bus.isReady else { return self.tellSoon(of: launch) { $0.postpone(launch) } }
-        // Whose turn was over before its program was up must not act any more.
-        guard let handover = self.service.handOver(flight.handover, of: launch) else {
-            return self.tellSoon(of: launch) { $0.service.happened(.needless(launch)) }
-        }
         switch self.owed.begin(.launch, connection, of: user) {
         case .granted: break
         case .owing:

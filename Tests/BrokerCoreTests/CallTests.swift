@@ -92,18 +92,22 @@ import Testing
         for _ in 0..<3 { bench.add(.ack, lifespan: 60_000, kind: .wake) }
         var call = Handover(to: 7)
         bench.perform { queue, now, actions in
-            let (events, missing) = queue.beginCall(at: now, &actions)
-            call = Handover(to: 7, events, missing: missing)
+            call = queue.beginCall(at: now, &actions)
+            call.user = 7
         }
         bench.perform { queue, _, _ in queue.setCalled(false) }
         for epoch: UInt64 in [1, 3] { bench.perform { $0.remove(epoch: epoch, at: $1, &$2) } }
         var left: Handover?
         // It may have to wait until it can be called.
-        for _ in 0..<2 { bench.perform { queue, _, _ in left = queue.handOver(call) } }
+        for _ in 0..<2 { bench.perform { queue, _, _ in left = call.left(in: &queue) } }
         #expect(left?.events.map(\.sequence) == [2] && left?.missing == 1)
         var (other, none) = (bench, left)
         other.perform { $0.remove(epoch: 2, at: $1, &$2) }
-        other.perform { queue, _, _ in none = queue.handOver(call) }
+        other.perform { queue, now, _ in
+            none = call.left(in: &queue)
+            // Nobody need be called.
+            queue.callPostponed(at: now)
+        }
         #expect(none == nil && !other.queue.isCalled)
         bench.perform { queue, _, _ in queue.setCalled(true) }
         bench.perform { $0.callAnswered(at: $1, &$2) }

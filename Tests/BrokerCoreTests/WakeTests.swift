@@ -142,6 +142,22 @@ import Testing
         #expect(bench.core.arbiter.launches.inFlight == 0 && bench.core.arbiter.launches.waiting == 0)
     }
 
+    /// What was nobody's when its app was started for it is that of who came meanwhile, also when he has left: nobody else has it.
+    @Test func whatWasNobodysIsHandedToWhoseItIsByNow() throws {
+        var (bench, client) = try self.bench(of: nil)
+        bench.feed([2.5])
+        let call = try #require(self.calls(&bench).first)
+        let handover = Handover(to: call.user, call.events)
+        bench.core.setCalled(call.launch, false)
+        let before = bench.core.handOver(handover, of: call.launch)
+        #expect(before == handover && before?.user == nil)
+        try bench.core.register(client, Self.app, AppEntrance(), user: 8, at: bench.now, &bench.actions)
+        let during = bench.core.handOver(handover, of: call.launch)
+        bench.leave(client)
+        let after = bench.core.handOver(handover, of: call.launch)
+        #expect([during, after].map { $0?.user } == [8, 8] && after?.events == handover.events)
+    }
+
     /// Without a bus nobody can be asked to start it: what it was to be handed waits as if it had not been, and nothing is counted.
     @Test func aPostponedCallCountsForNothing() throws {
         var (bench, client) = try self.bench()
