@@ -241,10 +241,11 @@ struct Contests: Sendable {
         guard judgement.reason == nil else { return judgement }
         var seen = LimitsSeen()
         let promised = self.promised(to: detector.app, app, outside: judgement.passage.group)
-        judgement.reason =
-            self.deliveries.limit(
-                detector.app, app, judgement.passage.terms, promised: promised, at: hit.time, &seen)
-            ?? judgement.passage.group.flatMap { self.groups[$0].limit(at: hit.time, &seen) }
+        let ofApp = self.deliveries.limit(
+            detector.app, app, judgement.passage.terms, promised: promised, at: hit.time, &seen)
+        // Asked in any case: when the hit would have passed is when both are over.
+        let ofGroup = judgement.passage.group.flatMap { self.groups[$0].limit(at: hit.time, &seen) }
+        judgement.reason = ofApp ?? ofGroup
         judgement.passage.limits = seen
         return judgement
     }

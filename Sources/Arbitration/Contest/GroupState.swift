@@ -93,7 +93,7 @@ struct GroupState: Sendable {
     /// Why a hit may not come to it: it rests, and there is no episode for the hit to join.
     func limit(at time: Timestamp, _ seen: inout LimitsSeen) -> Reason? {
         guard self.episode == nil, time < self.rests else { return nil }
-        seen.until = self.rests
+        seen.wait(until: self.rests)
         return .groupCooldown
     }
 

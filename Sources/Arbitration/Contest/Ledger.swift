@@ -22,30 +22,31 @@ struct Ledger: Sendable {
     /// The same for launches.
     private func wakeTime(_ time: Timestamp) -> Timestamp { max(self.eventTime(time), self.lastWake ?? time) }
 
-    /// Why an app may not have an event, as far as it has used up what it is given: S3 without the group. Of what a group
-    /// decides the motion may be older than the app's last event.
+    /// Why an app may not have an event, as far as it has used up what it is given: S3 without the group. The first that is against
+    /// it is the reason, and when all that is against it is over is what is seen. Of what a group decides the motion may be older
+    /// than the app's last event.
     ///
     /// - Parameter promised: What it may get besides, which waits for a decision.
     func limit(
         _ settings: AppSettings, _ state: AppState, _ terms: DeliveryTerms, promised: Promised, at time: Timestamp,
         _ seen: inout LimitsSeen
     ) -> Reason? {
+        var reason: Reason?
         if let quota = settings.quota {
             let now = self.eventTime(time)
             seen.burst = quota.burst
             let tokens = max(0, self.events.tokens(of: quota, at: now) - promised.count)
             seen.tokens = tokens
-            guard tokens > 0 else {
-                seen.until = self.events.nextToken(of: quota, at: now, besides: promised.count)
-                return .quota
+            if tokens == 0 {
+                seen.wait(until: self.events.nextToken(of: quota, at: now, besides: promised.count))
+                reason = .quota
             }
         }
-        if let reason = self.wakeLimit(settings, state, terms, promised: promised.count, at: time, &seen) {
-            return reason
-        }
-        guard let until = self.cooldownEnds(settings.cooldown, promised, around: time) else { return nil }
-        seen.until = until
-        return .appCooldown
+        let wake = self.wakeLimit(settings, state, terms, promised: promised.count, at: time, &seen)
+        reason = reason ?? wake
+        guard let until = self.cooldownEnds(settings.cooldown, promised, around: time) else { return reason }
+        seen.wait(until: until)
+        return reason ?? .appCooldown
     }
 
     /// When the cooldowns are over that a time falls into, of what the app had and of what it may still get.
@@ -63,7 +64,7 @@ struct Ledger: Sendable {
         guard let quota = settings.wakeQuota, terms.kind == .wake, !state.canReceive else { return nil }
         let now = self.wakeTime(time)
         guard self.wakes.tokens(of: quota, at: now) <= promised else { return nil }
-        seen.until = self.wakes.nextToken(of: quota, at: now, besides: promised)
+        seen.wait(until: self.wakes.nextToken(of: quota, at: now, besides: promised))
         return .wakeQuota
     }
 

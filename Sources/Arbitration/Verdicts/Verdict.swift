@@ -88,6 +88,9 @@ package struct LimitsSeen: Equatable, Sendable {
         self.burst = burst
         self.until = until
     }
+
+    /// Takes in until when one more thing is against it.
+    mutating func wait(until time: Timestamp) { self.until = max(self.until ?? time, time) }
 }
 
 /// A rule that would have allowed a hit if more of its conditions had held.
