@@ -44,4 +44,48 @@ import Testing
         lab.hit(["a"], at: 5_000)
         #expect(lab.verdicts.last?.reason == .sent)
     }
+
+    /// To have come in time is not enough against who holds a sticky group.
+    @Test func whoCameLateLacksStrengthAgainstAHolder() {
+        let configuration = group(.exclusive) {
+            $0.select = [.specificity]
+            $0.commitWindow = .milliseconds(200)
+            $0.isSticky = true
+        }
+        var lab = Lab(Policy(groups: [configuration], rules: [rule("all")]))
+        for (app, threshold) in [("Holder", 1.2), ("Other", 1.5)] { lab.add(app, threshold: threshold) }
+        let late = "it would have got it if its detector had fired before the group decided"
+        lab.hit(["holder"], at: 0)
+        lab.pass(to: 300)
+        lab.hit(["other"], at: 500)
+        // Nobody held the group when this motion began.
+        #expect(self.text(lab, "Other").hasSuffix(late))
+        lab.hit(["holder"], at: 5_000)
+        lab.pass(to: 5_300)
+        lab.hit(["other"], at: 5_500)
+        #expect(lab.verdicts.last?.reason == .late)
+        let stronger = "its strength exceeded the holder's by the group's Hysteresis"
+        #expect(self.text(lab, "Other").hasSuffix("\(late), and \(stronger)"))
+        lab.hit(["holder", "other"], at: 10_000)
+        lab.pass(to: 10_300)
+        #expect(lab.deliveries.map(\.id.name) == ["Holder", "Holder", "Holder"])
+    }
+
+    /// With nobody who holds the group whoever stands between them has it.
+    @Test func whatIsHeldNoMoreIsTheNextOnes() {
+        let configuration = group(.exclusive) {
+            $0.select = [.specificity]
+            $0.commitWindow = .milliseconds(200)
+            $0.isSticky = true
+        }
+        var lab = Lab(Policy(groups: [configuration], rules: [rule("all")]))
+        for (app, threshold) in [("Holder", 1.2), ("Gentle", 1.5), ("Hard", 1.8)] { lab.add(app, threshold: threshold) }
+        lab.hit(["holder"], at: 0)
+        lab.pass(to: 3_000)
+        lab.hit(["holder", "gentle", "hard"], at: 5_000)
+        lab.pass(to: 6_000)
+        let stronger = "it would have got it if its strength exceeded the holder's by the group's Hysteresis"
+        #expect(self.text(lab, "Hard").hasSuffix("\(stronger), or that one held the group no more"))
+        #expect(self.text(lab, "Gentle").hasSuffix(stronger))
+    }
 }

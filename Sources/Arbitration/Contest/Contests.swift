@@ -310,8 +310,10 @@ struct Contests: Sendable {
         case .shared(let last, let epoch):
             self.share(group, held, detector, app, limits, after: last, of: epoch, apps, into: &actions)
         case .late(let candidate):
+            let key: Rank.Key? = self.groups[group].isHeld(against: candidate.rank) ? .holder : nil
             let contest = self.groups[group].contest
-            actions.append(.verdict(self.rules.verdict(candidate, .late, app.id, epoch: epoch, contest)))
+            actions.append(
+                .verdict(self.rules.verdict(candidate, .late, app.id, epoch: epoch, contest, decidedBy: key)))
         }
         return nil
     }

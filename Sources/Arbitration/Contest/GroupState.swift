@@ -342,6 +342,12 @@ struct GroupState: Sendable {
         return !overflow && rank.effectiveStrength >= needed && rank.effectiveStrength > held
     }
 
+    /// Whether who has the motion holds the group, and a rank is not enough to take it.
+    func isHeld(against rank: Rank) -> Bool {
+        guard let episode = self.episode, let holder = self.holder(of: episode) else { return false }
+        return holder == episode.owner && !self.takes(rank, from: holder, episode)
+    }
+
     /// Notes that an app was served.
     ///
     /// - Parameter candidates: Whom it was chosen from. Who came late was not beaten.

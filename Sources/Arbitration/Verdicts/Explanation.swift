@@ -289,6 +289,7 @@ package struct Explanation: Equatable, Sendable {
     /// What who came late lacked: in time it may have been behind all the same.
     private static func inTime(_ verdict: Verdict) -> String {
         let inTime = "its detector had fired before the group decided"
+        if verdict.decidedBy == .holder { return "\(inTime), and \(Self.stronger)" }
         guard let contest = verdict.contest, contest.mode == .exclusive, let own = verdict.rank,
             let winner = contest.winnerRank
         else { return inTime }
@@ -296,6 +297,9 @@ package struct Explanation: Equatable, Sendable {
         guard isBehind else { return inTime }
         return "\(inTime), and had not been behind by \(Self.compared(key, winner, own, verdict.dimension))"
     }
+
+    /// What takes a sticky group from who holds it.
+    private static let stronger = "its strength exceeded the holder's by the group's Hysteresis"
 
     /// What an app lacked that was not there to take what was kept for it.
     private static let back = "it had been back sooner"
@@ -347,9 +351,10 @@ package struct Explanation: Equatable, Sendable {
         case .selected(.recent): return ["the user had used it later"]
         case .selected(.roundRobin): return ["it had waited longer since it last won"]
         case .holder:
-            let isHeld = winner.outranks(own, by: verdict.contest?.select ?? []).outranks
-            return ["its strength exceeded the holder's by the group's Hysteresis"]
-                + (isHeld ? [] : ["that one held the group no more"])
+            // With nobody who holds it the next one has it.
+            let isNext = verdict.contest?.nextRank == own
+            let isHeld = !isNext || winner.outranks(own, by: verdict.contest?.select ?? []).outranks
+            return [Self.stronger] + (isHeld ? [] : ["that one held the group no more"])
         case .registration: return ["it had registered earlier, or another key told them apart"]
         }
     }
