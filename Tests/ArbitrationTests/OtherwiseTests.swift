@@ -45,6 +45,30 @@ import Testing
         #expect(lab.verdicts.last?.reason == .sent)
     }
 
+    /// Who would be in the state of the first is told what else it would be behind by, or a state in which it is not.
+    @Test func theSameStateMayNotBeEnough() {
+        let configuration = group(.exclusive) {
+            $0.select = [.state, .strength]
+            $0.commitWindow = .milliseconds(100)
+        }
+        let rules = [rule(for: "First", strength: 10), rule("all")]
+        var lab = Lab(Policy(groups: [configuration], rules: rules))
+        lab.add("First")
+        lab.add("Other", AppEntrance(told: .background))
+        lab.hit(["first", "other"], at: 0)
+        lab.pass(to: 5_000)
+        let first = "it would have got it if it were foreground"
+        #expect(self.text(lab, "Other").hasSuffix("\(first), and had not been behind by strength, 10 to 0"))
+        lab.tell("First", .inactive)
+        lab.hit(["first", "other"], at: 10_000)
+        lab.pass(to: 15_000)
+        #expect(self.text(lab, "Other").hasSuffix(first))
+        lab.tell("Other", .foreground)
+        lab.hit(["first", "other"], at: 20_000)
+        lab.pass(to: 25_000)
+        #expect(lab.deliveries.map(\.id.name) == ["First", "First", "Other"])
+    }
+
     /// To have come in time is not enough against who holds a sticky group.
     @Test func whoCameLateLacksStrengthAgainstAHolder() {
         let configuration = group(.exclusive) {

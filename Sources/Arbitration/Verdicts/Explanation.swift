@@ -347,7 +347,7 @@ package struct Explanation: Equatable, Sendable {
                 + (isGentler ? ["the motion had stayed at or below \(intensity)"] : [])
         case .selected(.intensity):
             return ["its detector had seen more than \(Self.value(winner.intensity, verdict.dimension))"]
-        case .selected(.state): return ["it were \(winner.state.name)"]
+        case .selected(.state): return [Self.inState(own, winner, verdict)]
         case .selected(.recent): return ["the user had used it later"]
         case .selected(.roundRobin): return ["it had waited longer since it last won"]
         case .holder:
@@ -357,6 +357,19 @@ package struct Explanation: Equatable, Sendable {
             return [Self.stronger] + (isHeld ? [] : ["that one held the group no more"])
         case .registration: return ["it had registered earlier, or another key told them apart"]
         }
+    }
+
+    /// The state that would have brought it before the first. In that one's own another key decides, which may be against it, too.
+    private static func inState(_ own: Rank, _ winner: Rank, _ verdict: Verdict) -> String {
+        let select = verdict.contest?.select ?? []
+        var rank = own
+        for state in AppState.allCases.reversed() where state.rawValue <= winner.state.rawValue {
+            rank.state = state
+            if rank.outranks(winner, by: select).outranks { return "it were \(state.name)" }
+        }
+        let key = winner.outranks(rank, by: select).key
+        let compared = Self.compared(key, winner, rank, verdict.dimension)
+        return "it were \(rank.state.name), and had not been behind by \(compared)"
     }
 
     static func seconds(_ span: TimeSpan) -> String { "\(span.seconds) s" }
