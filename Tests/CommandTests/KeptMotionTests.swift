@@ -53,4 +53,14 @@ import Testing
         #expect(KeptMotion.ofAll([fall, lasting])?.bound == 0.4)
         #expect(KeptMotion.ofAll([]) == nil)
     }
+
+    /// Policy refuses a section of a client without a name.
+    @Test func policyIsAdvisedForAppsThatItCanName() {
+        func advice(_ apps: String...) -> String? { ClipWhatIfCommand.advice(to: Set(apps), "shake.planar:2g") }
+        let start = "a policy file puts it in force: [App"
+        #expect(advice("org.example.A") == "\(start) org.example.A] Thresholds=shake.planar:2g")
+        #expect(advice("org.example.A", "-3") == "\(start) org.example.A] Thresholds=shake.planar:2g")
+        #expect(advice("org.example.A", "org.example.B") == "\(start) ID] Thresholds=shake.planar:2g")
+        #expect(advice("-1", "-3", "") == nil)
+    }
 }

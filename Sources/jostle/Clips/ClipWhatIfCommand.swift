@@ -156,10 +156,16 @@ struct ClipWhatIfCommand {
                     + "no motion was kept")
         }
         guard let value = detector.threshold, let preset = detector.preset, PresetCatalogue.hasThreshold(preset),
-            let app = tally.apps.first
+            let advice = Self.advice(to: tally.apps, "\(preset):\(Digits.text(value))\(unit)")
         else { return }
-        self.terminal.print(
-            "a policy file puts it in force: [App \(tally.apps.count == 1 ? printable(app) : "ID")] "
-                + "Thresholds=\(preset):\(Digits.text(value))\(unit)")
+        self.terminal.print(advice)
+    }
+
+    /// What puts another threshold in force for apps. Policy names no client without a name: of these alone there is none.
+    static func advice(to apps: Set<String>, _ threshold: String) -> String? {
+        let named = apps.filter { AppID.isValid($0) }
+        guard let app = named.first else { return nil }
+        let section = "[App \(named.count == 1 ? printable(app) : "ID")]"
+        return "a policy file puts it in force: \(section) Thresholds=\(threshold)"
     }
 }
