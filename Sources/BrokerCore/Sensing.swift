@@ -303,7 +303,7 @@ package struct Sensing {
     }
 
     private func sensorCount(of payer: UInt32) -> Int {
-        self.streams.indices.count { !self.streams[$0].costs.isEmpty(for: payer) }
+        self.streams.indices.count { self.streams[$0].costs.hasDetectors(of: payer) }
     }
 
     // MARK: Sensors
@@ -349,7 +349,7 @@ package struct Sensing {
         self.streams[index].removeNear(old)
         guard let beside else { return self.detectors.remove(old.id) }
         // It costs what it did: neither another threshold nor other channels make another feature of it.
-        self.streams[index].costs.add(beside, for: old.payer)
+        self.streams[index].costs.addNear(beside, for: old.payer)
         self.streams[index].engine.add(beside, as: old.id, at: arrival)
     }
 

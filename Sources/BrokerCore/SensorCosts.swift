@@ -18,6 +18,8 @@ struct SensorCosts {
     }
 
     private var censuses: [UInt32: FeatureCensus] = [:]
+    /// How many of those counted there notice near misses.
+    private var nears: [UInt32: Int] = [:]
     private var operations: UserShares
     private var stateful: UserShares
     private var paces: UserShares
@@ -43,12 +45,30 @@ struct SensorCosts {
     /// Nothing of a user is.
     func isEmpty(for user: UInt32) -> Bool { self.counts(of: user).paces == 0 }
 
+    /// Whether a user has detectors here. What notices near misses beside them goes with them, and is no reason to be here.
+    func hasDetectors(of user: UInt32) -> Bool {
+        guard let index = self.censuses.index(forKey: user) else { return false }
+        return self.censuses.values[index].detectors > self.nears[user] ?? 0
+    }
+
     mutating func add(_ detector: CompiledDetector, for user: UInt32) {
         self.censuses[user, default: FeatureCensus()].add(detector)
     }
 
     /// Takes out what was added.
     mutating func remove(_ detector: CompiledDetector, for user: UInt32) { self.censuses[user]?.remove(detector) }
+
+    /// The same of one that notices near misses.
+    mutating func addNear(_ detector: CompiledDetector, for user: UInt32) {
+        self.add(detector, for: user)
+        self.nears[user, default: 0] += 1
+    }
+
+    mutating func removeNear(_ detector: CompiledDetector, for user: UInt32) {
+        self.remove(detector, for: user)
+        let left = (self.nears[user] ?? 0) - 1
+        self.nears[user] = left > 0 ? left : nil
+    }
 
     /// The same detector in less memory: with the parts that equal ones of its user hold already.
     func compact(_ detector: CompiledDetector, for user: UInt32) -> CompiledDetector {
@@ -81,6 +101,7 @@ struct SensorCosts {
     mutating func shrink() {
         for user in self.censuses.keys.sorted() { self.censuses[user]?.shrink() }
         self.censuses.shrink()
+        self.nears.shrink()
     }
 
     private func counts(of user: UInt32) -> (operations: Int, stateful: Int, paces: Int) {

@@ -275,9 +275,9 @@ package struct SensorStream {
 
     /// Counts what a detector that notices near misses would cost. Returns false when its user's share has no room for it.
     mutating func countNear(_ detector: CompiledDetector, for payer: UInt32) -> Bool {
-        self.costs.add(detector, for: payer)
+        self.costs.addNear(detector, for: payer)
         let hasRoom = self.costs.overrun(of: payer) == nil
-        if !hasRoom { self.costs.remove(detector, for: payer) }
+        if !hasRoom { self.costs.removeNear(detector, for: payer) }
         self.costs.book(payer)
         return hasRoom
     }
@@ -285,7 +285,7 @@ package struct SensorStream {
     /// Takes it from the engine, and what it costs out of its user's share.
     mutating func removeNear(_ beside: ClipWatch.Beside) {
         self.engine.remove(beside.id)
-        self.costs.remove(beside.detector, for: beside.payer)
+        self.costs.removeNear(beside.detector, for: beside.payer)
         self.costs.book(beside.payer)
     }
 

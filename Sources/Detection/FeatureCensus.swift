@@ -9,6 +9,8 @@ package struct FeatureCensus: Sendable {
     package private(set) var operations = 0
     /// Those of them that remember something.
     package private(set) var stateful = 0
+    /// How many detectors it is of.
+    package private(set) var detectors = 0
 
     /// What looks at the same samples.
     private struct Pace: Hashable {
@@ -88,6 +90,7 @@ package struct FeatureCensus: Sendable {
         let change = self.paces[pace, default: Features()].change(by: step, detector.condition)
         self.operations += change.operations + step * detector.hitOperations
         self.stateful += change.stateful
+        self.detectors += step
         if change.isLast { self.paces[pace] = nil }
     }
 }

@@ -228,4 +228,27 @@ import Testing
         bench.feed(Self.quiet + [1.9] + Self.quiet)
         #expect(self.cut(&bench).isEmpty)
     }
+
+    /// On how many sensors a user's detectors are is counted without what notices near misses, which goes with them.
+    @Test func theyTakeNoSensors() throws {
+        func jolt(_ index: Int, _ place: String) -> DetectorRequest {
+            let sensor = "accelerometer-\(place)\(index)"
+            return DetectorRequest(
+                name: "\(index)", options: ["when": .text("norm(x, y, z) > 2g"), "sensor": .text(sensor)])
+        }
+        var bench = Bench(clips: Self.terms)
+        let app = try bench.register(1, "org.example.A", user: 1_000)
+        let share = SensorPlaces.shares.share
+        for index in 0..<share { _ = try bench.add(app, jolt(index, "lid")) }
+        #expect(self.held("near-miss-detectors", bench) == [share])
+        // As many on others in their place: one by one, and all in one call.
+        for index in 0..<share { _ = try bench.add(app, jolt(index, "base")) }
+        #expect(self.held("sensors", bench) == [share])
+        let back = (0..<share).map { jolt($0, "lid") }
+        _ = try bench.core.addDetectors(app, back, at: bench.now, &bench.actions)
+        #expect(self.held("sensors", bench) == [share] && self.held("near-miss-detectors", bench) == [share])
+        bench.leave(app)
+        while bench.isCleaningDue { bench.clean() }
+        #expect(self.held("sensors", bench) == [0] && self.held("near-miss-detectors", bench) == [0])
+    }
 }
