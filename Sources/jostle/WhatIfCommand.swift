@@ -70,6 +70,7 @@ struct WhatIfCommand {
                 PolicyComparison(of: past.verdicts, from: old, to: new, since: past.start, onStep: $0)
             }
             self.show(comparison, past)
+            Self.warn(of: new, old)
         case .scenario(let path):
             let file = try ScenarioFile(path)
             let isSaid = self.against.isEmpty && file.scenario.saysItsPolicy
@@ -80,7 +81,23 @@ struct WhatIfCommand {
                 }
             }
             self.show(comparison)
+            Self.warn(of: new, old)
         }
+    }
+
+    private static func warn(of new: Policy, _ old: Policy?) {
+        guard self.changesThresholds(new, from: old) else { return }
+        complain(
+            "Thresholds= is not looked at: the hits are those that there were; 'jostle whatif' says what other thresholds would "
+                + "have made of the motion that was kept")
+    }
+
+    /// Whether a policy gives detectors other thresholds than another one does, or than they asked for.
+    static func changesThresholds(_ new: Policy, from old: Policy?) -> Bool {
+        let old = old ?? Policy()
+        let apps = Set(new.apps.keys).union(old.apps.keys)
+        return new.everyApp.sensing.thresholds != old.everyApp.sensing.thresholds
+            || apps.contains { new.settings(for: $0).sensing.thresholds != old.settings(for: $0).sensing.thresholds }
     }
 
     /// Says how far so many runs of a scenario are.
