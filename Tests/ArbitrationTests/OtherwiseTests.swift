@@ -112,4 +112,26 @@ import Testing
         #expect(self.text(lab, "Hard").hasSuffix("\(stronger), or that one held the group no more"))
         #expect(self.text(lab, "Gentle").hasSuffix(stronger))
     }
+
+    /// A rule that denies may not be the only thing in the way: behind it another one may deny, or none allow.
+    @Test func whoIsDeniedMayLackAnotherRuleToo() {
+        let rules = [
+            rule("low", line: 1, priority: 9, .deny, group: nil) { $0.locked = true },
+            rule("front", line: 5, group: nil) { $0.states = WordSet([.foreground, .background]) },
+        ]
+        var lab = Lab(Policy(rules: rules))
+        lab.add("A", AppEntrance(told: .inactive))
+        lab.add("B", AppEntrance(told: .background))
+        lab.add("C", AppEntrance(told: .suspended))
+        lab.lock(true)
+        lab.hit(["a", "b", "c"], at: 0)
+        let start = "it would have got it if test.conf:1 [Rule low] Priority=9 did not match"
+        let held = "; WhenLocked=yes holds: the screen is locked"
+        #expect(self.text(lab, "A").hasSuffix("\(start) and one behind it let it through\(held)"))
+        #expect(self.text(lab, "B").hasSuffix(start + held))
+        #expect(self.text(lab, "C").hasSuffix("\(start) and one behind it let it through\(held)"))
+        lab.lock(false)
+        lab.hit(["a", "b", "c"], at: 5_000)
+        #expect(lab.deliveries.map(\.id.name) == ["B"])
+    }
 }

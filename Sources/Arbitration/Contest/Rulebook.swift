@@ -59,7 +59,7 @@ struct Rulebook: Sendable {
 
     /// What S0 to S2 say to a hit: what it brings along, if nothing is against it.
     func judge(_ hit: Hit, _ detector: DetectorEntry, _ facts: AppFacts) -> Judgement {
-        let index = self.decidingRule(detector, facts, intensity: hit.peak)
+        let index = self.decidingRule(of: detector.rules[...], detector, facts, intensity: hit.peak)
         let rule = index.map { self.policy.rules[Int($0)] }
         let passage = Passage(rule: rule, group: index.flatMap { self.group(of: $0) })
         return Judgement(passage: passage, reason: self.objection(to: passage, facts))
@@ -76,9 +76,11 @@ struct Rulebook: Sendable {
         return nil
     }
 
-    /// The first rule that matches; `nil` when none does.
-    private func decidingRule(_ detector: DetectorEntry, _ facts: AppFacts, intensity: Double) -> Int32? {
-        for index in detector.rules {
+    /// The first of some rules that matches; `nil` when none does.
+    private func decidingRule(
+        of rules: ArraySlice<Int32>, _ detector: DetectorEntry, _ facts: AppFacts, intensity: Double
+    ) -> Int32? {
+        for index in rules {
             let rule = self.policy.rules[Int(index)]
             guard rule.conditions.unmet(facts, self.device).isEmpty else { continue }
             if let condition = rule.conditions.intensity, !condition.holds(for: intensity, detector.facts.dimension) {
@@ -129,7 +131,8 @@ struct Rulebook: Sendable {
             rule: passage.rule, limits: passage.limits, nearest: nearest, alongside: alongside)
     }
 
-    /// Of the rules that would have allowed a hit, had they matched, the one that lacked least.
+    /// Of the rules that would have allowed a hit, had they matched, the one that lacked least. Where there is none, the one that
+    /// refused, if it would have got no further without that either.
     private func nearMiss(_ hit: Hit, _ detector: DetectorEntry, _ facts: AppFacts) -> NearMiss? {
         var nearest: NearMiss?
         for index in detector.rules {
@@ -144,9 +147,20 @@ struct Rulebook: Sendable {
                 nearest = NearMiss(rule: rule, unmet: unmet)
             }
             // What comes after the rule that decided would not have been asked.
-            if unmet.isEmpty { break }
+            guard unmet.isEmpty else { continue }
+            if nearest == nil, !self.passes(behind: index, hit, detector, facts) {
+                nearest = NearMiss(rule: rule, unmet: unmet)
+            }
+            break
         }
         return nearest
+    }
+
+    /// Whether a hit would get further if a rule that matches it, and those before, were not there.
+    private func passes(behind index: Int32, _ hit: Hit, _ detector: DetectorEntry, _ facts: AppFacts) -> Bool {
+        let rest = detector.rules.drop { $0 != index }.dropFirst()
+        let next = self.decidingRule(of: rest, detector, facts, intensity: hit.peak)
+        return self.objection(to: Passage(rule: next.map { self.policy.rules[Int($0)] }), facts) == nil
     }
 
     /// What the stages before the group say to a hit.

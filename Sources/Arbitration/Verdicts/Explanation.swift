@@ -307,7 +307,7 @@ package struct Explanation: Equatable, Sendable {
     private static func isAway(_ verdict: Verdict) -> Bool { !verdict.facts.state.canReceive }
 
     private static func nearest(_ verdict: Verdict) -> [String] {
-        guard let nearest = verdict.nearest else { return [Self.without(verdict)] }
+        guard let nearest = verdict.nearest, nearest.rule.effect == .allow else { return [Self.without(verdict)] }
         let rule = nearest.rule
         var missing = nearest.unmet.elements.map { key in
             let found = key.found(verdict.facts, verdict.device).map { ": \($0)" } ?? ""
@@ -328,7 +328,9 @@ package struct Explanation: Equatable, Sendable {
             let found = key.found(verdict.facts, verdict.device).map { ": \($0)" } ?? ""
             return "\(rule.conditions.setting(key)) holds\(found)"
         }
-        return "\(Self.named(rule)) did not match" + (held.isEmpty ? "" : "; \(held.joined(separator: "; "))")
+        // As the rule that lacked least it stands only where it is not alone in the way.
+        let others = verdict.nearest == nil ? "" : " and one behind it let it through"
+        return "\(Self.named(rule)) did not match\(others)" + (held.isEmpty ? "" : "; \(held.joined(separator: "; "))")
     }
 
     private static func outranking(_ verdict: Verdict) -> [String] {
