@@ -70,15 +70,21 @@ package struct TraceReplay {
 
     /// - Parameters:
     ///   - lead: begin so much earlier with a copy of the first sample; it moves the grid of looks and nothing else.
+    ///   - spans: tally only the hits in these, of detectors that do not rest after what is before; `nil`: all.
     ///   - isDrawn: gather what a picture shows, in `signals`.
-    package init(_ requests: [DetectorRequest], lead: TimeSpan = .zero, isDrawn: Bool = false) {
+    package init(
+        _ requests: [DetectorRequest], lead: TimeSpan = .zero, in spans: [ClosedRange<Timestamp>]? = nil,
+        isDrawn: Bool = false
+    ) {
         self.requests = requests
         self.tallies = requests.map { Tally(detector: $0.name) }
         self.lead = lead
+        self.spans = spans
         self.isDrawn = isDrawn
     }
 
     private let lead: TimeSpan
+    private let spans: [ClosedRange<Timestamp>]?
     private let isDrawn: Bool
     /// What was listened to, sensor by sensor, if it is to be drawn.
     package private(set) var signals: [TraceSignal] = []
@@ -224,11 +230,12 @@ package struct TraceReplay {
     private mutating func tell(_ onHit: (NamedHit) -> Void) {
         for hit in self.hits {
             let index = Int(hit.detector.index)
-            self.tallies[index].hits += 1
+            let time = hit.time - self.lead
+            if self.spans?.contains(where: { $0.contains(time) }) ?? true { self.tallies[index].hits += 1 }
             onHit(
                 NamedHit(
-                    detector: self.tallies[index].detector, time: hit.time - self.lead, peak: hit.peak,
-                    isClipped: hit.isClipped, note: hit.note))
+                    detector: self.tallies[index].detector, time: time, peak: hit.peak, isClipped: hit.isClipped,
+                    note: hit.note))
         }
         self.hits.removeAll(keepingCapacity: true)
     }
@@ -238,7 +245,8 @@ package struct TraceReplay {
         var wanted: [String] = []
         for (index, request) in self.requests.enumerated() {
             do throws(DetectorProblem) {
-                let detector = try DetectorCompiler.compile(request, for: nil)
+                let compiled = try DetectorCompiler.compile(request, for: nil)
+                let detector = self.spans == nil ? compiled : compiled.withoutRest
                 if !wanted.contains(detector.sensor) { wanted.append(detector.sensor) }
                 guard let stream = self.stream(of: detector.sensor, header) else { continue }
                 self.streams[stream].waiting.append((detector, DetectorID(UInt32(index))))

@@ -208,10 +208,13 @@ struct TuneCommand {
         var count = 0
         for clip in clips {
             defer { progress.advance(by: Int(clip.weight) * sweep.phases) }
-            guard clip.stored.moments.contains(where: { self.counts($0, sweep.subject) }) else { continue }
+            let moments = clip.stored.moments.filter { self.counts($0, sweep.subject) }
+            guard !moments.isEmpty else { continue }
+            // What else is in it, as the shake before, is not what is to be found.
+            let spans = moments.map { clip.span(of: $0) }
             let (name, bytes) = ("clip \(clip.stored.id)", try clip.trace())
             for phase in 0..<sweep.phases {
-                var replay = TraceReplay(sweep.requests, lead: sweep.lead(in: phase, every: every))
+                var replay = TraceReplay(sweep.requests, lead: sweep.lead(in: phase, every: every), in: spans)
                 do throws(TraceReplay.Problem) {
                     try replay.feed(bytes.span) { _ in }
                     try replay.finish { _ in }

@@ -63,4 +63,11 @@ import Testing
         #expect(advice("org.example.A", "org.example.B") == "\(start) ID] Thresholds=shake.planar:2g")
         #expect(advice("-1", "-3", "") == nil)
     }
+
+    /// A clip as a trace begins at zero, and so does what counts as its moments.
+    @Test func whatIsAroundAMomentCountsAsIt() throws {
+        let clip = try self.clip(0.45, of: Self.fall)
+        let span = clip.span(of: clip.stored.moments[0])
+        #expect(span == Timestamp(microseconds: 200_000)...Timestamp(microseconds: 1_500_000))
+    }
 }

@@ -57,6 +57,25 @@ func replay(
         #expect(ThresholdSweep.Kind(label: result.label) == .positive)
     }
 
+    /// Of a clip only what is around its moments is to be found, whatever else is in it.
+    @Test func onlyWhatIsInTheSpansIsTallied() throws {
+        let bytes = try Made.trace(Self.story, seconds: 10)
+        func found(_ milliseconds: ClosedRange<Int64>...) throws -> [Bool] {
+            func time(_ milliseconds: Int64) -> Timestamp { Timestamp(microseconds: milliseconds * 1_000) }
+            let spans = milliseconds.map { time($0.lowerBound)...time($0.upperBound) }
+            var replay = TraceReplay([Made.planar("app", 2.3), Made.planar("player", 3.5)], in: spans)
+            try replay.feed(bytes.span) { _ in }
+            try replay.finish { _ in }
+            return replay.tallies.map { $0.hits > 0 }
+        }
+        #expect(try found(0...1_500) == [false, false])
+        #expect(try found(1_700...3_500) == [true, false])
+        #expect(try found(6_000...7_500) == [true, true])
+        #expect(try found(0...1_500, 6_000...7_500) == [true, true])
+        // What was hit before rests when another shake comes, and would be hit by it, too.
+        #expect(try found(2_500...3_500) == [true, false])
+    }
+
     /// A lead moves the grid: looks, and so hits, fall on other samples, and their times are still the trace's.
     @Test func aLeadMovesTheGrid() throws {
         let bytes = try Made.trace(Self.story, seconds: 10)

@@ -14,6 +14,16 @@ struct PastClip {
         ClipReplay(sensor: self.stored.sensor, channels: self.stored.channels, motion: self.stored.motion)
     }
 
+    /// A detector that looks at another pace is hit a little before or behind, and another threshold is passed a little later.
+    static let (slack, reach) = (TimeSpan.milliseconds(300), TimeSpan.seconds(1))
+
+    /// When what is hit counts as a moment, with the clip as a trace.
+    func span(of moment: StoredClip.Moment) -> ClosedRange<Timestamp> {
+        let start = Timestamp(microseconds: self.stored.motion.times.first ?? 0)
+        let time = Timestamp.zero + (Timestamp(microseconds: moment.time) - start)
+        return time - Self.slack...time + Self.reach
+    }
+
     /// About how long it is as a trace, in bytes: for how far something is that reads both.
     var weight: Int64 { Int64(self.stored.motion.count) * 40 }
 

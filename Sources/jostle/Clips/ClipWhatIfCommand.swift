@@ -103,12 +103,10 @@ struct ClipWhatIfCommand {
     ) -> Fate {
         // What is in force for it besides its threshold, such as its pace, is what is tried.
         let hits = clip.replay.hits(of: detector.withoutRest, lookingAt: moment.time)
-        let (first, last) = (moment.time - Self.slack, moment.time + Self.reach)
-        return hits.contains { (first...last).contains($0.time.microseconds) } ? .hit : .none
+        let time = Timestamp(microseconds: moment.time)
+        let (first, last) = (time - PastClip.slack, time + PastClip.reach)
+        return hits.contains { (first...last).contains($0.time) } ? .hit : .none
     }
-
-    /// A detector that looks at another pace is hit a little before or behind, and another threshold is passed a little later.
-    private static let (slack, reach): (Int64, Int64) = (300_000, 1_000_000)
 
     // MARK: Showing
 
