@@ -62,25 +62,26 @@ package struct ClipReplay {
     private static func share(_ step: Int) -> Double { NearMiss.share + Double(step) / 400 }
     private static let (steps, stride) = (180, 12)
 
-    /// How far the quantity of a detector went from a moment on, in its unit; `nil`: less than nearly, or nobody can tell.
+    /// How far the quantity of a detector went from a moment on, before an end, in its unit; `nil`: less than nearly, or nobody can
+    /// tell.
     ///
     /// It is found as the detector itself would: by the highest threshold that is still passed. First each twelfth step is tried, and
     /// then those between two of them.
-    package func reach(of detector: CompiledDetector, from time: Int64) -> Double? {
+    package func reach(of detector: CompiledDetector, from time: Int64, before end: Int64 = .max) -> Double? {
         let coarse = Swift.stride(from: 0, through: Self.steps, by: Self.stride).map { $0 }
-        guard let passed = self.highest(of: coarse, detector, from: time) else { return nil }
+        guard let passed = self.highest(of: coarse, detector, time..<max(time, end)) else { return nil }
         let between = passed == Self.steps ? [] : Array(passed + 1..<passed + Self.stride)
-        let step = self.highest(of: between, detector, from: time) ?? passed
+        let step = self.highest(of: between, detector, time..<max(time, end)) ?? passed
         return detector.scaled(by: Self.share(step))?.threshold
     }
 
     /// The highest of these steps that is passed.
-    private func highest(of steps: [Int], _ detector: CompiledDetector, from time: Int64) -> Int? {
+    private func highest(of steps: [Int], _ detector: CompiledDetector, _ span: Range<Int64>) -> Int? {
         let ladder = steps.compactMap { detector.scaled(by: Self.share($0))?.withoutRest }
         guard ladder.count == steps.count else { return nil }
         var best: Int?
-        self.run(ladder, lookingAt: time) { index, hit in
-            if hit.time.microseconds >= time { best = max(best ?? 0, index) }
+        self.run(ladder, lookingAt: span.lowerBound) { index, hit in
+            if span.contains(hit.time.microseconds) { best = max(best ?? 0, index) }
         }
         return best.map { steps[$0] }
     }

@@ -70,4 +70,29 @@ import Testing
         let span = clip.span(of: clip.stored.moments[0])
         #expect(span == Timestamp(microseconds: 200_000)...Timestamp(microseconds: 1_500_000))
     }
+
+    /// Somebody shook again, and harder: the first shake went no further for that.
+    @Test func aNearMissIsNoHarderForTheHitBehindIt() throws {
+        let request = DetectorRequest(
+            name: "d",
+            options: ["preset": .text("shake.planar"), "threshold": .text("2.3g"), "every": .text("10ms")])
+        let options = DetectorText.write(try DetectorCompiler.compile(request, for: nil))
+        func moment(_ time: Int64, _ peak: Double, isNear: Bool) -> StoredClip.Moment {
+            StoredClip.Moment(
+                app: "org.example.A", detector: "d", preset: "shake.planar", options: options, time: time, wall: 1,
+                peak: peak, threshold: 2.3, isNear: isNear)
+        }
+        var motion = SampleBlock(channels: 3)
+        for row in 0..<200 {
+            let x = (50..<60).contains(row) ? 2.1 : row < 170 ? 0.1 : 4
+            motion.append(Timestamp(microseconds: Int64(row + 1) * 10_000), [x, 0, 1].span)
+        }
+        let (near, hit) = (moment(510_000, 2, isNear: true), moment(1_710_000, 4, isNear: false))
+        var clip = StoredClip(id: 1, wall: 1, user: 0, sensor: "accelerometer", channels: ["x", "y", "z"], motion)
+        clip.add(near)
+        #expect(abs(PastClip(stored: clip).strength(of: near).reach - 2.3) < 0.001)
+        clip.add(hit)
+        #expect(abs(PastClip(stored: clip).strength(of: near).reach - 2.1) < 0.01)
+        #expect(PastClip(stored: clip).strength(of: hit).reach == 4)
+    }
 }

@@ -37,6 +37,19 @@ import Testing
         #expect(replay.hits(of: try self.detector("shake.planar", peak * 0.99), lookingAt: 9_000_000).count == 1)
     }
 
+    /// A harder motion behind it is another one.
+    @Test func itTellsHowFarItWentBeforeTheNext() throws {
+        var motion = self.swing(2.1)
+        for row in 0..<10 {
+            motion.append(Timestamp(microseconds: 10_000_000 + Int64(row) * 20_000), [4, 0, 1].span)
+        }
+        let planar = try self.detector("shake.planar", 2.3)
+        let reach = try #require(self.replay(motion).reach(of: planar, from: 9_000_000, before: 9_700_000))
+        #expect(reach <= 2.1 && reach > 2.09)
+        #expect(try #require(self.replay(motion).reach(of: planar, from: 9_000_000)) > 2.3)
+        #expect(self.replay(motion).reach(of: planar, from: 9_000_000, before: 8_000_000) == nil)
+    }
+
     /// What was less than nearly a hit went nobody knows how far.
     @Test func lessIsUnknown() throws {
         #expect(self.replay(self.swing(1)).reach(of: try self.detector("shake.planar", 2.3), from: 9_000_000) == nil)

@@ -38,7 +38,9 @@ struct PastClip {
     /// The same of a moment whose detector is known.
     func strength(of moment: StoredClip.Moment, _ detector: CompiledDetector?) -> Strength {
         let unit = detector.map { $0.dimension.canonicalUnit } ?? ""
-        let found = moment.isNear ? detector.flatMap { self.replay.reach(of: $0, from: moment.time) } : nil
+        let found =
+            moment.isNear
+            ? detector.flatMap { self.replay.reach(of: $0, from: moment.time, before: self.end(of: moment)) } : nil
         // What is kept is a little rounded: it does not pass what it did not pass.
         var reach = found ?? moment.peak
         if let threshold = moment.threshold, let detector, moment.isNear {
@@ -47,6 +49,14 @@ struct PastClip {
             if threshold > 0 { reach = detector.asksForLittle ? max(reach, threshold) : min(reach, threshold) }
         }
         return Strength(reach: reach, threshold: moment.threshold, unit: unit)
+    }
+
+    /// Before when a near miss went as far as it did: what comes shortly before the next hit of its detector is another motion.
+    private func end(of moment: StoredClip.Moment) -> Int64 {
+        let later = self.stored.moments.filter {
+            !$0.isNear && $0.app == moment.app && $0.detector == moment.detector && $0.time > moment.time
+        }
+        return later.map(\.time).min().map { (Timestamp(microseconds: $0) - Self.slack).microseconds } ?? .max
     }
 
     /// How far a motion went, and what it would have had to pass.
