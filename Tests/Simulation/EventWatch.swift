@@ -140,7 +140,7 @@ struct EventWatch {
 
     private struct Call {
         var box: Box
-        let keys: [Key]
+        var keys: [Key]
         /// The numbers that the app was handed them under; `nil`: those of another queue.
         var sequences: [UInt64?]
         /// Numbers of which the app was told that it does not get them.
@@ -391,6 +391,31 @@ struct EventWatch {
         }
         self.calls[launch.number] = Call(
             box: box, keys: keys, sequences: handover.events.map(\.sequence), missing: holes)
+    }
+
+    /// Just before somebody is called, what has ended since it was taken is left out of what is handed over; `nil`: all of it.
+    mutating func narrows(_ launch: Launch, to left: Handover?) {
+        guard var call = self.calls[launch.number] else { return }
+        let kept = Set((left?.events ?? []).map { Key(launch.app, $0) })
+        let events = zip(call.keys, call.sequences)
+        let (out, stays) = (events.filter { !kept.contains($0.0) }, events.filter { kept.contains($0.0) })
+        if out.isEmpty { return }
+        for (key, sequence) in out where self.records[key]?.isOver != true {
+            self.find("\(call.box.app) \(sequence ?? 0): left out of a call, and is not over")
+        }
+        (call.keys, call.sequences) = (out.map(\.0), out.map(\.1))
+        self.takeBack(call, isUnseen: true)
+        guard let left, let last = left.events.last?.sequence else { return self.calls[launch.number] = nil }
+        (call.keys, call.sequences) = (stays.map(\.0), stays.map(\.1))
+        // By numbers of another queue nothing is known of what is missing here.
+        if !call.sequences.contains(nil) {
+            let numbers = self.numbers[call.box] ?? Numbers()
+            call.missing = numbers.holes(upTo: last)
+            if !numbers.isLoose, UInt64(call.missing.count) != left.missing {
+                self.find("\(call.box.app): \(left.missing) are left out before \(last), not \(call.missing)")
+            }
+        }
+        self.calls[launch.number] = call
     }
 
     /// Somebody is called with what was handed over.

@@ -9,6 +9,8 @@ struct LaunchWatch {
         let begun: Timestamp
         /// Its app has come to the bus since.
         var isUp: Bool
+        /// Somebody is called.
+        var isMade = false
     }
 
     private struct Name: Hashable {
@@ -86,6 +88,9 @@ struct LaunchWatch {
         }
     }
 
+    /// Somebody is called with what is handed over.
+    mutating func isMade(_ launch: Launch) { self.flights[launch.number]?.isMade = true }
+
     /// An app has come to the bus.
     mutating func came(_ app: AppID, of user: UInt32) {
         for (number, flight) in self.flights
@@ -103,7 +108,8 @@ struct LaunchWatch {
         }
         let name = Name(app: launch.app, user: launch.user)
         switch result {
-        case .needless: self.find("launch \(launch.number) of \(launch.app) was called, and is called off")
+        case .needless:
+            if flight.isMade { self.find("launch \(launch.number) of \(launch.app) was called, and is called off") }
         case .postponed:
             let failures = self.failures(of: name, at: flight.begun)
             self.rests[name] = Rest(failures: failures, notBefore: now + Launches.firstBackOff)

@@ -108,21 +108,25 @@ extension World {
         self.process?.starts.append(start)
     }
 
-    /// What follows from a failure is performed after what is being performed.
-    private mutating func fail(_ launch: Launch, _ failure: LaunchFailure) {
-        _ = try? self.process?.core.apply(.failed(launch, failure), at: self.now, &self.returned)
+    private mutating func fail(_ launch: Launch, _ failure: LaunchFailure) { self.follow(.failed(launch, failure)) }
+
+    /// What follows from a call is performed after what is being performed.
+    private mutating func follow(_ input: BrokerInput) {
+        _ = try? self.process?.core.apply(input, at: self.now, &self.returned)
     }
 
     private mutating func call(_ start: SimulatedStart, _ connection: Int) {
         guard self.process?.core.arbiter.isCurrent(start.launch) == true else { return }
         let user = Setup.user(of: self.connections[connection].client)
         guard self.connections[connection].isOpen else { return self.fail(start.launch, .left) }
-        guard start.handover.user == nil || start.handover.user == user else {
-            return self.fail(start.launch, .refused)
-        }
+        let left = self.process?.core.handOver(start.handover, of: start.launch)
+        self.events.narrows(start.launch, to: left)
+        guard let handover = left else { return self.follow(.needless(start.launch)) }
+        guard handover.user == nil || handover.user == user else { return self.fail(start.launch, .refused) }
         self.process?.core.setCalled(start.launch, true)
         self.events.isMade(start.launch)
-        self.connections[connection].hear(.call(start.launch, start.handover.events, process: self.processes))
+        self.launches.isMade(start.launch)
+        self.connections[connection].hear(.call(start.launch, handover.events, process: self.processes))
     }
 
     /// What was to be started for a client does what its program does.
