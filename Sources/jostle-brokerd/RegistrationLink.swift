@@ -97,7 +97,10 @@ final class RegistrationLink {
             return
         }
         self.service.links.appFiles.look(at: client.app) { [weak self, weak client] told in
-            guard let self, let client, self.clients.has(client), client.object == nil else { return }
+            guard let self, let client else { return }
+            // It may have lost its name meanwhile, and be about to leave with many others.
+            self.clients.settle(client.uniqueName)
+            guard self.clients.has(client), client.object == nil else { return }
             self.admit(client, of: user, told)
         }
     }
