@@ -376,6 +376,11 @@ int CLinux_unread_by_peer(int descriptor) {
     return ioctl(descriptor, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
 }
 
+int CLinux_unread_by_us(int descriptor) {
+    int bytes = 0;
+    return ioctl(descriptor, SIOCINQ, &bytes) == 0 ? bytes : -1;
+}
+
 int64_t CLinux_peer_user(int descriptor) {
     struct ucred peer;
     socklen_t size = sizeof peer;

@@ -60,7 +60,7 @@ package final class Connection {
     private lazy var peers = NameWatch(on: self)
     private lazy var pending = PendingCalls(self.loop, self.peers)
     private(set) lazy var incoming = IncomingCalls(on: self, self.peers)
-    private let signals = SignalRules()
+    private let signals: SignalRules
     private var matches = MatchRules()
     private var admission: Admission
     private var retries: Retries
@@ -86,6 +86,7 @@ package final class Connection {
         self.loop = loop
         self.admission = Admission(names: names)
         self.retries = Retries(retry, on: loop)
+        self.signals = SignalRules(on: loop)
         self.dispatching.run { [weak self] in self?.dispatch() }
         // They refer to us weakly, and that cannot begin when we end.
         self.pending.onUndeliverable = { [incoming = self.incoming] error, serial in
@@ -170,6 +171,7 @@ package final class Connection {
         self.admission.end()
         guard let raw = unsafe self.raw else { return }
         unsafe self.raw = nil
+        self.signals.forgetDoubt()
         self.incoming.endAll()
         self.pending.endAll()
         // SAFETY: the functions must not outlive us. A private connection is closed before its last reference goes, or
@@ -211,7 +213,7 @@ package final class Connection {
         unsafe dbus_connection_set_max_received_unix_fds(raw, 64)
         // A Ping is a call like others: answered by libdbus, a flood of them would come before whatever we send.
         unsafe dbus_connection_set_route_peer_messages(raw, 1)
-        unsafe installWatches(on: raw, self.loop)
+        unsafe installWatches(on: raw, self.loop) { [signals = self.signals] in signals.took(of: $0) }
         invariant(unsafe dbus_connection_add_filter(raw, connectionFilter, context, nil) != 0, "out of memory")
         unsafe dbus_connection_set_dispatch_status_function(
             raw,
@@ -317,6 +319,10 @@ package final class Connection {
 
     /// Runs `handler` for every signal that no rule took, for tools that watch everything.
     package func onOtherSignal(_ handler: @escaping (borrowing Message) -> Void) { self.signals.setOther(handler) }
+
+    /// Has `body` told, for good, when signals to us or answers to what we asked may have been lost on the way, because somebody sends us more
+    /// than the bus keeps; and whether that is over. Whoever goes by what he heard asks anew how things are.
+    package func whenInDoubt(_ body: @escaping (_ isOver: Bool) -> Void) { self.signals.whenInDoubt(body) }
 
     /// Asks the bus for broadcasts. The same text may be asked for several times and given back as often.
     package func addMatch(_ text: String) {
@@ -430,8 +436,10 @@ package final class Connection {
     /// it in the bus, whose own queue for us is longer than ours.
     package func readOn(for microseconds: Int64) {
         let end = Clock.monotonic.now() + microseconds
-        while self.hasInput {
-            guard let raw = unsafe self.raw else { return }
+        while let raw = unsafe self.raw, let descriptor {
+            let bytes = SocketQueue.waiting(descriptor)
+            guard bytes > 0 else { return }
+            self.signals.took(of: bytes)
             // SAFETY: the connection is open. It reads what is there and does not wait.
             _ = unsafe dbus_connection_read_write(raw, 0)
             _ = self.dispatchBatch()
@@ -451,13 +459,6 @@ package final class Connection {
         var descriptor: Int32 = -1
         // SAFETY: the connection is open, and the descriptor stays its own.
         return unsafe dbus_connection_get_unix_fd(raw, &descriptor) != 0 ? descriptor : nil
-    }
-
-    private var hasInput: Bool {
-        guard let descriptor else { return false }
-        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        // SAFETY: one entry, for the time of the call.
-        return unsafe poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLIN) != 0
     }
 
     fileprivate func handle(_ raw: OpaquePointer) -> DBusHandlerResult {

@@ -69,6 +69,7 @@ package final class NameWatch {
             self?.tell(name, new.isEmpty ? nil : new)
             if new.isEmpty, name.hasPrefix(":") { self?.onDeparture(name) }
         }
+        connection.whenInDoubt { [weak self] _ in self?.refresh() }
     }
 
     /// Begins to follow a bus name. Nobody owns a text that is none.
@@ -100,7 +101,7 @@ package final class NameWatch {
         self.followers = fresh
     }
 
-    /// Asks for all owners again; to be called when the connection has come back.
+    /// Asks for all owners again; also to be called when the connection has come back.
     package func refresh() {
         for (name, followers) in self.followers {
             for number in followers.keys { self.ask(Token(name: name, number: number)) }

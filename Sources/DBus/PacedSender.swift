@@ -6,9 +6,9 @@ import Motion
 /// Sends signals to single peers and never more than they take.
 ///
 /// A peer that is stopped costs the bus at most `FlowWindow.limit` bytes and the other peers nothing. A ping has no time
-/// limit: the bus remembers every call until it is answered or one side is gone, so a second ping to a silent peer would
-/// only cost a second place. When all places are taken that a peer may have, by others of its user that may never answer, it
-/// still gets a window's worth of bytes every `patience`, on the word that it reads.
+/// limit: the bus remembers every call until it is answered or one side is gone, so another ping to a silent peer costs another
+/// place. It is sent where the answer to the first may have been lost. When all places are taken that a peer may have, by others of
+/// its user that may never answer, it still gets a window's worth of bytes every `patience`, on the word that it reads.
 /// Not `Sendable`: it belongs to the thread of its connection's loop.
 package final class PacedSender {
     /// One peer we send to, by its unique name.
@@ -27,6 +27,8 @@ package final class PacedSender {
         fileprivate var forms = SignalForms()
         /// The bus has said that there is nobody of this name, which no other gets.
         fileprivate var isGone = false
+        /// The numbers of the pings that are open. The answers to all but the last may be lost.
+        fileprivate var pings: [UInt64] = []
         /// In whose share its pings are; root's: anybody's places are for it.
         fileprivate var user = UserShares.root
 
@@ -67,6 +69,7 @@ package final class PacedSender {
     private weak var connection: Connection?
     /// Who has how many pings open.
     private var pings: UserShares
+    private var lastPing: UInt64 = 0
     /// Those with an open ping, by name.
     private var asked: [String: Peer] = [:]
     /// Peers for which a ping is due and too many were open, in order of asking.
@@ -83,6 +86,8 @@ package final class PacedSender {
     package static let pingLimit = 64
     /// Peers that wait for a ping; beyond it the dead are swept out.
     private static let sweepAfter = 256
+    /// How many pings one peer may have open.
+    private static let mostAsked = 3
 
     /// - Parameters:
     ///   - patience: microseconds after which a peer that cannot be asked is believed to read.
@@ -92,6 +97,7 @@ package final class PacedSender {
         self.pings = UserShares(limit: pings, reserve: 0)
         self.loop = connection.loop
         self.patience = patience
+        connection.whenInDoubt { [weak self] isOver in if isOver { self?.askOnceMore() } }
     }
 
     deinit { if let timer { self.loop.cancel(timer) } }
@@ -244,25 +250,44 @@ package final class PacedSender {
         let user = peer.user
         guard let connection = self.connection, self.pings.take(1, for: user) else { return }
         self.asked[peer.name] = peer
+        self.lastPing += 1
+        let number = self.lastPing
+        peer.pings.append(number)
         let target = CallTarget(peer.name, Self.anyPath, "org.freedesktop.DBus.Peer")
         connection.call(target, "Ping", timeout: Connection.noTimeout, autoStart: false) {
             [weak self, weak peer] result in
-            self?.pingEnded(peer, of: user, result)
+            self?.pingEnded(number, peer, of: user, result)
         }
     }
 
-    private func pingEnded(_ peer: Peer?, of user: UInt32, _ result: consuming CallResult) {
+    private func pingEnded(_ number: UInt64, _ peer: Peer?, of user: UInt32, _ result: consuming CallResult) {
         self.pings.giveBack(1, for: user)
-        if let peer {
+        // Of one that was asked once more the last answer counts.
+        let isLast = peer?.pings.last == number
+        peer?.pings.removeAll { $0 == number }
+        if let peer, isLast {
             self.asked[peer.name] = nil
             switch consume result {
             case .success:
+                // What it was asked before it has answered, as messages keep their order: that was lost, and has its place with the bus for as
+                // long as the peer is there.
+                peer.pings = []
                 peer.flow.pingAnswered()
                 self.look(at: peer)
             case .failure(let error): self.pingFailed(peer, error)
             }
         }
         self.pingWhoWaits()
+    }
+
+    /// Asks all once more that have not answered, because their answers may have been lost: the bus tells only who gave one. Who hangs takes some
+    /// more places for that, while half of what his user may have is free.
+    private func askOnceMore() {
+        for (_, peer) in self.asked.sorted(by: { $0.key < $1.key })
+        where peer.pings.count < Self.mostAsked && self.pings.held(by: peer.user) < self.pings.share / 2 {
+            peer.flow.pingFailed()
+            self.request(peer)
+        }
     }
 
     private func pingFailed(_ peer: Peer, _ error: BusError) {

@@ -1,6 +1,7 @@
 import Glibc
+import Loop
 
-/// Who hears which of the signals that arrive.
+/// Who hears which of the signals that arrive, and who is told that some may not have arrived.
 ///
 /// A class: a handler may add rules while it is at work, or hear another signal.
 /// Not `Sendable`: it belongs to the thread of its connection's loop.
@@ -14,6 +15,14 @@ final class SignalRules {
 
     private var rules: [Rule] = []
     private var other: Handler?
+    private let loop: EventLoop
+    private var intake = Intake()
+    /// Those who are told when we doubt.
+    private var doubters: [(_ isOver: Bool) -> Void] = []
+    /// Runs when it is to be asked how things are.
+    private var timer: EventLoop.TimerID?
+
+    init(on loop: EventLoop) { self.loop = loop }
 
     func add(_ signal: SignalName, _ handler: @escaping Handler) {
         self.rules.append(Rule(signal: signal, handler: handler))
@@ -33,6 +42,31 @@ final class SignalRules {
             isTaken = true
         }
         if !isTaken { self.other?(message) }
+    }
+
+    // MARK: What may not have arrived
+
+    func whenInDoubt(_ body: @escaping (_ isOver: Bool) -> Void) { self.doubters.append(body) }
+
+    /// Some of so many bytes are about to be read.
+    func took(of bytes: Int) {
+        if self.intake.took(of: bytes, at: Clock.monotonic.now()) { self.askLater() }
+    }
+
+    private func askLater() {
+        self.loop.set(&self.timer, after: Intake.pause) { [weak self] in self?.ask() }
+    }
+
+    private func ask() {
+        let isOver = self.intake.ask()
+        if !isOver { self.askLater() }
+        for body in self.doubters { body(isOver) }
+    }
+
+    /// The connection ended. Of the next one everything is asked anyway.
+    func forgetDoubt() {
+        self.intake = Intake()
+        self.loop.cancel(&self.timer)
     }
 }
 

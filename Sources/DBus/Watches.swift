@@ -4,50 +4,64 @@ import Loop
 /// Puts the descriptors and timeouts of a libdbus connection on the loop.
 ///
 /// libdbus holds the connection's lock while it calls these functions, so they touch nothing but the loop.
-func installWatches(on raw: OpaquePointer, _ loop: EventLoop) {
-    // SAFETY: libdbus owns a retained reference to the loop per function set and gives it back through `release`.
+///
+/// - Parameter onInput: told how many bytes are there whenever some are about to be read; without that lock.
+func installWatches(on raw: OpaquePointer, _ loop: EventLoop, onInput: @escaping (Int) -> Void) {
+    let host = WatchHost(loop, onInput)
+    // SAFETY: libdbus owns a retained reference to the host per function set and gives it back through `release`.
     let release: DBusFreeFunction = { context in
-        if let context = unsafe context { unsafe Unmanaged<EventLoop>.fromOpaque(context).release() }
+        if let context = unsafe context { unsafe Unmanaged<WatchHost>.fromOpaque(context).release() }
     }
     invariant(
         unsafe dbus_connection_set_watch_functions(
             raw,
             { watch, context in
-                guard let watch = unsafe watch, let loop = unsafe borrow(context) else { return 0 }
-                return unsafe addWatch(watch, to: loop) ? 1 : 0
+                guard let watch = unsafe watch, let host = unsafe borrow(context) else { return 0 }
+                return unsafe addWatch(watch, to: host) ? 1 : 0
             },
             { watch, context in
-                guard let watch = unsafe watch, let loop = unsafe borrow(context) else { return }
+                guard let watch = unsafe watch, let loop = unsafe borrow(context)?.loop else { return }
                 if let slot = unsafe slot(dbus_watch_get_data(watch)) { loop.cancel(slot.registration) }
             },
             { watch, context in
-                guard let watch = unsafe watch, let loop = unsafe borrow(context) else { return }
+                guard let watch = unsafe watch, let loop = unsafe borrow(context)?.loop else { return }
                 guard let slot = unsafe slot(dbus_watch_get_data(watch)) else { return }
                 // The descriptor is registered, so the kernel has no reason to refuse.
                 try? unsafe loop.update(slot.registration, for: interest(of: watch))
-            }, Unmanaged.passRetained(loop).toOpaque(), release) != 0, "out of memory")
+            }, Unmanaged.passRetained(host).toOpaque(), release) != 0, "out of memory")
     invariant(
         unsafe dbus_connection_set_timeout_functions(
             raw,
             { timeout, context in
-                guard let timeout = unsafe timeout, let loop = unsafe borrow(context) else { return 0 }
+                guard let timeout = unsafe timeout, let loop = unsafe borrow(context)?.loop else { return 0 }
                 unsafe addTimeout(timeout, to: loop)
                 return 1
             },
             { timeout, context in
-                guard let timeout = unsafe timeout, let loop = unsafe borrow(context) else { return }
+                guard let timeout = unsafe timeout, let loop = unsafe borrow(context)?.loop else { return }
                 if let slot = unsafe timerSlot(dbus_timeout_get_data(timeout)) { loop.cancel(slot.timer) }
             },
             { timeout, context in
-                guard let timeout = unsafe timeout, let loop = unsafe borrow(context) else { return }
+                guard let timeout = unsafe timeout, let loop = unsafe borrow(context)?.loop else { return }
                 if let slot = unsafe timerSlot(dbus_timeout_get_data(timeout)) { loop.cancel(slot.timer) }
                 unsafe addTimeout(timeout, to: loop)
-            }, Unmanaged.passRetained(loop).toOpaque(), release) != 0, "out of memory")
+            }, Unmanaged.passRetained(host).toOpaque(), release) != 0, "out of memory")
 }
 
-private func borrow(_ context: UnsafeMutableRawPointer?) -> EventLoop? {
+/// Where the watches of a connection are, and who is told of what they bring.
+private final class WatchHost {
+    let loop: EventLoop
+    let onInput: (Int) -> Void
+
+    init(_ loop: EventLoop, _ onInput: @escaping (Int) -> Void) {
+        self.loop = loop
+        self.onInput = onInput
+    }
+}
+
+private func borrow(_ context: UnsafeMutableRawPointer?) -> WatchHost? {
     // SAFETY: libdbus passes back what `installWatches` gave it.
-    unsafe context.map { unsafe Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
+    unsafe context.map { unsafe Unmanaged<WatchHost>.fromOpaque($0).takeUnretainedValue() }
 }
 
 /// What a libdbus watch remembers: its place on the loop.
@@ -81,19 +95,24 @@ private func interest(of watch: OpaquePointer) -> EventLoop.Interest {
     return interest
 }
 
-private func addWatch(_ watch: OpaquePointer, to loop: EventLoop) -> Bool {
+private func addWatch(_ watch: OpaquePointer, to host: WatchHost) -> Bool {
+    // SAFETY: the watch is live.
+    let descriptor = unsafe dbus_watch_get_unix_fd(watch)
     // SAFETY: libdbus removes a watch before it frees it; the loop never calls a cancelled registration.
     let handler: (EventLoop.Readiness) -> Void = { readiness in
         guard unsafe dbus_watch_get_enabled(watch) != 0 else { return }
         var flags: UInt32 = 0
-        if readiness.contains(.read) { flags |= DBUS_WATCH_READABLE.rawValue }
+        if readiness.contains(.read) {
+            flags |= DBUS_WATCH_READABLE.rawValue
+            host.onInput(SocketQueue.waiting(descriptor))
+        }
         if readiness.contains(.write) { flags |= DBUS_WATCH_WRITABLE.rawValue }
         if readiness.contains(.hangUp) { flags |= DBUS_WATCH_HANGUP.rawValue }
         if readiness.contains(.failed) { flags |= DBUS_WATCH_ERROR.rawValue }
         invariant(unsafe dbus_watch_handle(watch, flags) != 0, "out of memory")
     }
     do throws(SystemError) {
-        let registration = try unsafe loop.watch(dbus_watch_get_unix_fd(watch), for: interest(of: watch), handler)
+        let registration = try unsafe host.loop.watch(descriptor, for: interest(of: watch), handler)
         unsafe dbus_watch_set_data(
             watch, Unmanaged.passRetained(WatchSlot(registration)).toOpaque(),
             { data in if let data = unsafe data { unsafe Unmanaged<WatchSlot>.fromOpaque(data).release() } })

@@ -6,4 +6,9 @@ package enum SocketQueue {
     ///
     /// The corresponding C function is `ioctl` with `SIOCOUTQ`.
     package static func unread(_ descriptor: Int32) -> Int { max(0, Int(CLinux_unread_by_peer(descriptor))) }
+
+    /// Bytes that have come into a socket and were not read; 0 when the kernel does not say.
+    ///
+    /// The corresponding C function is `ioctl` with `SIOCINQ`.
+    package static func waiting(_ descriptor: Int32) -> Int { max(0, Int(CLinux_unread_by_us(descriptor))) }
 }

@@ -52,6 +52,7 @@ final class AppWatch {
         self.bus.onReady = { [unowned self] in self.owners.refresh() }
         self.bus.onLost = { [unowned self] in self.owners.forgetAll() }
         self.bus.onSignal(InterfaceName.broker, "AppsChanged") { [unowned self] in self.hear($0) }
+        self.bus.whenInDoubt { [unowned self] _ in self.ask() }
         _ = self.owners.follow(BusName.broker, ownRule: true) { [unowned self] in self.brokerChanged($0) }
         _ = self.bus.openOrRetry()
     }

@@ -107,6 +107,7 @@ final class DesiredLink {
             else { return }
             self?.lookWhetherAllCounts()
         }
+        bus.whenInDoubt { [weak self] _ in self?.lookWhetherAllCounts() }
         bus.addMatch(HomeLink.rule)
     }
 

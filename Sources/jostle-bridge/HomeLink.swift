@@ -44,6 +44,7 @@ final class HomeLink {
             else { return }
             self?.changed(changed)
         }
+        bus.whenInDoubt { [weak self] _ in self?.ask() }
         bus.addMatch(Self.rule)
     }
 
@@ -140,7 +141,11 @@ final class HomeLink {
     /// A broker came: what it says counts. Or none is there.
     func brokerChanged(_ owner: String?) {
         self.broker = owner
-        guard owner != nil else { return }
+        self.ask()
+    }
+
+    private func ask() {
+        guard self.broker != nil else { return }
         self.bus.call(Self.properties, "GetAll", InterfaceName.broker.description, autoStart: false) {
             [weak self] result in
             do throws(BusError) {

@@ -40,6 +40,7 @@ final class SensorWatch {
             else { return }
             self.take(row.1)
         }
+        self.bus.whenInDoubt { [unowned self] _ in self.ask() }
         self.bus.addMatch(Self.rule)
         _ = self.owners.follow(BusName.sensors, ownRule: true) { [unowned self] in self.readerChanged($0) }
         _ = self.bus.openOrRetry()

@@ -57,6 +57,7 @@ final class LoginLink {
             if word.isSeen != nil { self.findSessions() }
             self.tell()
         }
+        connection.whenInDoubt { [weak self] _ in self?.askAnew() }
         connection.addMatch(Self.rule)
         _ = self.names.follow(Self.name, ownRule: true) { [weak self] in self?.ownerChanged($0) }
     }
@@ -76,6 +77,20 @@ final class LoginLink {
     private func isOurs(_ message: borrowing Message) -> Bool {
         guard let owner = self.owner else { return false }
         return message.isFrom(owner)
+    }
+
+    /// What logind said may have been lost.
+    private func askAnew() {
+        guard self.owner != nil else { return }
+        self.findSessions()
+        let properties = CallTarget(Self.name, Self.manager.path, "org.freedesktop.DBus.Properties")
+        self.connection.call(properties, "Get", Self.manager.interface, "PreparingForSleep", autoStart: false) {
+            [weak self] result in
+            guard let self, self.owner != nil, case .boolean(let begins) = try? result.take().read(reply: Value.self),
+                begins != self.service.core.arbiter.isAsleep
+            else { return }
+            self.service.sleep(begins)
+        }
     }
 
     private func ownerChanged(_ owner: String?) {

@@ -49,6 +49,7 @@ final class PowerLink {
             self.learned(changed)
             self.tell()
         }
+        connection.whenInDoubt { [weak self] _ in self?.ask() }
         for source in [Self.daemon, Self.battery] { connection.addMatch(source.rule) }
         _ = names.follow(Self.name, ownRule: true) { [weak self] in self?.ownerChanged($0) }
     }

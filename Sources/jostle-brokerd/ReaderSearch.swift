@@ -56,6 +56,7 @@ final class ReaderSearch {
         first.bus.onSignal("org.freedesktop.DBus", "ActivatableServicesChanged") { [unowned self] message in
             if message.isFrom(Self.bus) { self.look() }
         }
+        first.bus.whenInDoubt { [unowned self] _ in self.look() }
         first.bus.addMatch(Self.rule)
     }
 

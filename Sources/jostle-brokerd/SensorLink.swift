@@ -61,6 +61,9 @@ final class SensorLink {
         bus.onSignal(InterfaceName.sensors, "SensorChanged") { [unowned self, unowned bus] in
             if bus === self.bus { self.sensorChanged($0) }
         }
+        // An answer that is not waited for only so long may have been lost, too; one that comes late keeps a place with the bus, and
+        // there are few.
+        bus.whenInDoubt { [unowned self, unowned bus] isOver in if isOver, bus === self.bus { self.begin() } }
         bus.addMatch(
             "type='signal',sender='\(BusName.sensors)',interface='\(InterfaceName.sensors)',member='SensorChanged'")
     }

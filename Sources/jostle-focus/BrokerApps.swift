@@ -39,6 +39,7 @@ final class BrokerApps {
         self.bus = bus
         self.log = log
         bus.onSignal(InterfaceName.broker, "AppsChanged") { [weak self] message in self?.hear(message) }
+        bus.whenInDoubt { [weak self] _ in self?.ask() }
         _ = names.follow(BusName.broker, ownRule: true) { [weak self] owner in
             self?.owner = owner
             self?.ask()

@@ -44,6 +44,10 @@ final class LipstickSource: FocusSource {
     }
 
     func start() {
+        self.bus.whenInDoubt { [unowned self] _ in
+            self.isSaid = false
+            self.ask()
+        }
         self.bus.addMatch(Self.rule)
         _ = self.names.follow(Self.service, ownRule: true) { [weak self] in self?.ownerChanged($0) }
         self.bus.onReady = { [unowned self] in self.names.refresh() }

@@ -44,6 +44,10 @@ final class Polkit {
             guard let owner = self.owner, message.isFrom(owner) else { return self.forgeries &+= 1 }
             self.tell(self.line.changed())
         }
+        // It may have said that something changed. While it is silent, everybody is to be asked about anyway.
+        bus.whenInDoubt { [unowned self] _ in
+            if self.line.silence == nil { self.tell(.changed(isSilent: false)) }
+        }
         bus.addMatch(
             "type='signal',sender='\(Self.name)',path='\(Self.path.text)',interface='\(Self.interface)',member='Changed'"
         )

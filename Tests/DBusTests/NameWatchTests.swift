@@ -82,6 +82,22 @@ extension BusTests {
             connection.close()
         }
 
+        /// The bus drops what finds no room with us, and tells us nothing: who came meanwhile is found all the same.
+        @Test(arguments: [false, true]) func whoCameWhileTheBusHadNoRoomIsFound(ownRule: Bool) throws {
+            let station = try Station(additions: "<limit name=\"max_outgoing_bytes\">40000000</limit>", on: .dbusDaemon)
+            let watch = NameWatch(on: station.connection)
+            var told: [String?] = []
+            _ = watch.follow("org.example.Late", ownRule: ownRule) { told.append($0) }
+            try station.until("nobody") { told == [nil] }
+            // Nothing of it is read meanwhile.
+            let send = "p send \(station.connection.uniqueName) / org.example.Flood Drop ay [bytes(2<<20)]"
+            let program = try BackgroundProgram(
+                tool: ["python3", Programs.source("Tests/Scripts/bus-script.py"), station.bus.address]
+                    + Array(repeating: send, count: 24) + ["p own org.example.Late", "p name", "stay"])
+            let name = try program.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)
+            try station.until("who came is told") { told == [nil, String(name)] }
+        }
+
         @Test func aHandlerMayUnfollowItselfAndOthers() throws {
             let station = try Station()
             let watch = NameWatch(on: station.connection)

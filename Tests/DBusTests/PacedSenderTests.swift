@@ -233,6 +233,26 @@ extension BusTests {
             #expect(rooms.count == 1)
         }
 
+        /// The bus drops an answer that finds no room with us, and does not tell us: after a flood who has not answered is asked once more.
+        @Test func whoseAnswerMayBeLostIsAskedOnceMore() throws {
+            let station = try Station()
+            let line = try self.narrowLine(on: station)
+            var rooms = 0
+            line.peer.onRoom(for: line.listener) { _ in rooms += 1 }
+            try line.listener.stop()
+            for number in 0..<20 as Range<UInt64> { _ = self.send(number, line.sender, to: line.peer) }
+            #expect(line.sender.openPings == 1)
+            for pings in [2, 3, 3] {
+                try station.flood()
+                #expect(line.sender.openPings == pings && line.peer.window.isPingOpen && rooms == 0)
+            }
+            try line.listener.program.signal(SIGCONT)
+            try station.until("room") { rooms > 0 }
+            #expect(line.sender.openPings == 0 && rooms == 1)
+            #expect(self.send(20, line.sender, to: line.peer))
+            try station.until("arrival") { line.listener.seen.last == 20 }
+        }
+
         /// Who does not answer is the same to all who send to it, and each of them is told of room.
         @Test func allWhoSendToOneAreToldOfRoom() throws {
             let station = try Station()

@@ -40,6 +40,24 @@ final class Station {
         return client
     }
 
+    /// Has so much sent to us within a moment that the bus may have dropped something, and returns when that is over, and was told.
+    func flood() throws {
+        var isOver = false
+        self.connection.whenInDoubt { isOver = isOver || $0 }
+        let other = try self.client()
+        let body = [UInt8](repeating: 0, count: 2 << 20)
+        // Some may count as what came long before.
+        for _ in 0..<40 {
+            try self.until("the bus takes more") {
+                other.signal(
+                    from: ObjectPath(literal: "/"), "org.example.Flood", "Drop", to: self.connection.uniqueName
+                ) { body.write(to: &$0) }
+            }
+        }
+        try self.until("it is over") { isOver }
+        other.close()
+    }
+
     /// Runs the loop until `isDone`, and fails the test when that takes too long.
     func until(
         _ what: String, timeout: Duration = .seconds(30), location: SourceLocation = #_sourceLocation,

@@ -741,6 +741,18 @@ extension Senses {
             #expect(line.hasPrefix("p \(Self.refusal)nobody says"), "\(line)")
         }
 
+        /// The bus drops the word that something changed where somebody has filled what it keeps for the reader, and tells nobody.
+        @Test func aWordOfPolkitThatIsLostIsMissed() throws {
+            let (scene, script) = try self.whereAliceListens()
+            // Not a word of it.
+            try scene.say("no", of: Self.alice)
+            let ping = "p begin org.jostle.Sensors1 / org.freedesktop.DBus.Peer Ping ay [bytes(2<<20)]"
+            let flood = try scene.stage.startScript(as: Stage.somebody, Array(repeating: ping, count: 40))
+            let line = try script.waitForLine { $0.contains(" ClaimChanged ") }
+            #expect(line.contains("\"resting\": \"inactive\""), "\(line)")
+            try flood.waitUntilSaid("staying")
+        }
+
         /// Nobody waits for polkit longer than once, and it is tried again.
         @Test func aPolkitThatNeverAnswersKeepsNobodyWaiting() throws {
             let scene = try Scene()

@@ -282,6 +282,33 @@ extension EndToEnd {
             }
         }
 
+        private func connections(_ stage: Stage) throws -> Set<String> {
+            let list = "p call org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus ListNames"
+            let words = try stage.script(list).flatMap { $0.split(separator: "\"") }
+            return Set(words.filter { $0.hasPrefix(":") }.map(String.init))
+        }
+
+        /// The bus of a whole machine drops what logind says where somebody has filled what it keeps for us, and tells nobody.
+        @Test func whatLogindSaidIsNotLostForEver() throws {
+            let there = try Stage(source: nil, broker: false)
+            let mock = try self.startLogin(there)
+            try self.mock(there, "AddSession", "ssusb", "c1", "seat0", Self.own, "me", "true")
+            try self.lock("c1", true, there)
+            let stage = try Stage(source: nil, broker: false)
+            let others = try self.connections(there)
+            try stage.startBroker("--login-bus", there.address)
+            try stage.until("the screen is locked") { try self.locked(stage) }
+            // Not a word of it.
+            try self.mock(there, "AddSession", "ssusb", "c2", "seat0", Self.own, "me", "true")
+            #expect(try self.locked(stage))
+            let noise = try self.connections(there).subtracting(others).map {
+                "stranger send \($0) / org.example.Noise Heard ay [bytes(2<<20)]"
+            }
+            _ = try there.script((0..<40).flatMap { _ in noise })
+            try stage.until("the new session counts") { try !self.locked(stage) }
+            _ = try mock.terminate()
+        }
+
         @Test func aLoginBusThatIsNotThereIsNone() throws {
             let stage = try Stage(source: nil, broker: false)
             try stage.startBroker("--login-bus", "unix:path=/nonexistent/bus")

@@ -76,6 +76,8 @@ void CLinux_interrupt_no_more(void);
 
 /* What the kernel holds of what was written to a socket, its own costs included; -1 when it does not say. */
 int CLinux_unread_by_peer(int descriptor);
+/* How many bytes have come into a socket and were not read; -1 when the kernel does not say. */
+int CLinux_unread_by_us(int descriptor);
 /* Whose the process is at the other end of a Unix socket, by the number of its user; of a server, who began to listen. -1 when the
  * kernel does not say, as of a socket of another kind. */
 int64_t CLinux_peer_user(int descriptor);
