@@ -267,14 +267,17 @@ extension BusTests {
             client.call(Gallery.target, "Texts", row, Gallery.path) { ends.append($0.errorName()) }
             let properties = CallTarget(Gallery.target.name, Gallery.path, "org.freedesktop.DBus.Properties")
             client.call(properties, "Get", row, "Level") { ends.append($0.errorName()) }
+            // Who is refused is told in his turn, which may be behind what is served.
+            var others: [Int: String] = [:]
             for count in [CallLimits.callBytes, CallLimits.callBytes - 1_024] {
                 let text = String(repeating: "x", count: count)
-                client.call(Gallery.target, "Nothing", text) { ends.append($0.errorName()) }
+                client.call(Gallery.target, "Nothing", text) { others[count] = $0.errorName() }
             }
-            try station.until("ends") { ends.count == 7 }
+            try station.until("ends") { ends.count + others.count == 7 }
             // What is not too large is looked at: that method takes nothing.
             let (refused, large) = (standard("InvalidArgs"), standard("LimitsExceeded"))
-            #expect(ends == Array(repeating: refused, count: 5) + [large, refused])
+            #expect(ends == Array(repeating: refused, count: 5))
+            #expect(others == [CallLimits.callBytes: large, CallLimits.callBytes - 1_024: refused])
         }
 
         @Test func guardiansDecideAtOnceOrLater() throws {
