@@ -560,8 +560,10 @@ extension Surroundings {
             try FleetScene.write(String(decoding: state.bytes, as: UTF8.self), to: "\(cursor).old")
             try scene.startBridge()
             _ = try app.terminate()
-            scene.check(try scene.waitForAll(of: name))
-            #expect(scene.listener.copies > 0)
+            let names = try scene.waitForAll(of: name)
+            // Each may have come before already, and what is new ahead of what comes again.
+            try scene.listener.wait("copies") { scene.listener.copies > 0 }
+            scene.check(names)
             #expect(access(cursor, F_OK) == 0 && access("\(cursor).old", F_OK) != 0)
         }
 
