@@ -174,7 +174,7 @@ struct Clerk {
     ) throws(Refusal) -> Int {
         guard self.listeners.registry.has(app) else { throw .unknownClient }
         if let since { try self.answer(since, .consume, of: app, at: arrival, &actions) }
-        return self.post.change(app, &actions) { $0.subscribe(since: nil, at: arrival, &$1) } ?? 0
+        return self.post.change(app, &actions) { $0.subscribe(at: arrival, &$1) } ?? 0
     }
 
     /// Puts in what was kept before a restart, in the order of the numbers of each app.

@@ -57,12 +57,8 @@ extension EventQueue {
 
     /// The app wants what is kept for it, and then is told that this was all.
     ///
-    /// - Parameter since: the last event that the app is done with.
     /// - Returns: how many events are kept for it.
-    package mutating func subscribe(
-        since: EventName?, at now: Timestamp, _ actions: inout [QueueAction]
-    ) -> Int {
-        if let since { _ = self.acknowledge(since, at: now, &actions) }
+    package mutating func subscribe(at now: Timestamp, _ actions: inout [QueueAction]) -> Int {
         self.requeue()
         self.isSubscribed = true
         self.catchingUp = CaughtUp(last: self.lastSequence)

@@ -18,7 +18,7 @@ import Testing
     /// Whoever acknowledges what came later has not had what it was to be called for.
     @Test func anAcknowledgementCoversNothingOfACall() {
         var bench = self.bench()
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         bench.add(.ack, lifespan: 60_000, kind: .wake)
         #expect(bench.take() == ["caught up 1", "send 2"])
         #expect(bench.ack(2) == .taken)
@@ -34,7 +34,7 @@ import Testing
     /// And not what went out behind it, because its call had failed.
     @Test func anAcknowledgementCoversNothingThatWentLater() {
         var bench = self.bench()
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         bench.add(.ack, lifespan: 60_000, kind: .wake)
         bench.perform { $0.callFailed(.silent, at: $1, &$2) }
         bench.pass(to: 1)
@@ -66,7 +66,7 @@ import Testing
         var bench = self.bench()
         bench.perform { $0.remove(epoch: 1, at: $1, &$2) }
         bench.perform { $0.callFailed(failure, at: $1, &$2) }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(bench.take() == ["1 S5.removed"] + (isTold ? ["gap 1-1 0/0/1"] : []) + ["caught up 1"])
     }
 
@@ -81,7 +81,7 @@ import Testing
         bench.perform { queue, _, _ in queue.setCalled(false) }
         bench.perform { $0.callFailed(failure, at: $1, &$2) }
         bench.pass(to: 1_000)
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(bench.take() == ["2 S5.launch-failed", "send 1", "gap 2-2 0/1/0", "caught up 2"])
     }
 
@@ -111,10 +111,10 @@ import Testing
         #expect(none == nil && !other.queue.isCalled)
         bench.perform { queue, _, _ in queue.setCalled(true) }
         bench.perform { $0.callAnswered(at: $1, &$2) }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(
             bench.take() == ["1 S5.removed", "3 S5.removed", "2 S5.acknowledged", "gap 3-3 0/0/1", "caught up 3"])
-        other.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        other.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(other.take() == ["1 S5.removed", "3 S5.removed", "2 S5.removed", "gap 1-3 0/0/3", "caught up 3"])
     }
 
@@ -124,7 +124,7 @@ import Testing
         bench.perform { queue, _, _ in queue.setCalled(false) }
         bench.perform { $0.remove(epoch: 1, at: $1, &$2) }
         bench.perform { $0.callFailed(.silent, at: $1, &$2) }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(bench.take() == ["1 S5.removed", "gap 1-1 0/0/1", "caught up 1"])
         var nobodys = self.bench()
         nobodys.perform { queue, _, _ in queue.setCalled(false) }
@@ -132,7 +132,7 @@ import Testing
         other.add(.ack, lifespan: 60_000, kind: .store)
         other.perform { $0.join(nobodys.queue, at: $1, &$2) }
         other.perform { $0.callFailed(.silent, at: $1, &$2) }
-        other.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        other.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(other.take() == ["send 1", "send 2", "caught up 2"])
     }
 
@@ -148,7 +148,7 @@ import Testing
         other.perform { _ = $0.beginCall(at: $1, &$2) }
         other.perform { $0.callFailed(.silent, at: $1, &$2) }
         for var bench in [bench, other] {
-            bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+            bench.perform { _ = $0.subscribe(at: $1, &$2) }
             #expect(bench.take() == ["send 1 again", "caught up 1"])
         }
     }
@@ -164,7 +164,7 @@ import Testing
         #expect(missing == 1)
         bench.perform { $0.remove(epoch: 2, at: $1, &$2) }
         bench.perform { $0.callAnswered(at: $1, &$2) }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(bench.take() == ["1 S5.expired", "2 S5.removed", "caught up 2"])
     }
 
@@ -177,7 +177,7 @@ import Testing
         bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
         bench.add(.ack, lifespan: 60_000, kind: .store)
         bench.perform { $0.end(.dropped, &$2) { $0.event.sequence == 2 } }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(bench.take() == ["2 S5.queue-full", "send 1", "gap 2-2 1/0/0", "send 3", "caught up 3"])
     }
 
@@ -188,7 +188,7 @@ import Testing
         bench.add(.ack, lifespan: 60_000, kind: .store)
         bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
         bench.perform { $0.callFailed(.notStarted, at: $1, &$2) }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(bench.take() == ["send 1", "send 2", "caught up 2"])
         bench.perform { $0.end(.dropped, &$2) { $0.event.sequence == 2 } }
         bench.pass(to: 1)
@@ -198,7 +198,7 @@ import Testing
     /// It came by itself and has read all, and nobody can start it for what it was to be called for: it is told what it misses.
     @Test func whatNobodyCanBeStartedForIsToldWhenNothingFollows() {
         var bench = self.bench()
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         bench.perform { $0.callFailed(.unknown, at: $1, &$2) }
         #expect(bench.queue.deadline == bench.time)
         bench.pass(to: 1)
@@ -247,7 +247,7 @@ import Testing
         for event in bench.sent { bench.queue.takeBack(event, at: bench.time, &actions) }
         #expect(bench.queue.isCalled && bench.queue.waitingCount == 0 && actions.isEmpty)
         bench.perform { $0.callFailed(.notStarted, at: $1, &$2) }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(bench.take() == ["send 1", "send 1", "caught up 1"])
     }
 
@@ -261,7 +261,7 @@ import Testing
         bench.room = nil
         bench.perform { queue, _, actions in queue.detach(&actions) }
         bench.perform { _ = $0.beginCall(at: $1, &$2) }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         bench.add(.ack, lifespan: 60_000)
         #expect(bench.take() == ["caught up 1", "send 2"])
         bench.perform { $0.callFailed(.silent, at: $1, &$2) }
@@ -288,7 +288,7 @@ import Testing
         var bench = QueueBench(isSubscribed: false)
         bench.add(.ack, lifespan: 60_000, kind: .store)
         bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(bench.take() == ["send 1", "send 2 again", "caught up 2"])
         bench.perform { $0.end(.removed, &$2) { $0.event.sequence == 2 } }
         var actions: [QueueAction] = []
@@ -319,7 +319,7 @@ import Testing
         bench.add(lifespan: 60_000, kind: .store)
         bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
         bench.room = QueueBench.bytes
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         return bench
     }
 

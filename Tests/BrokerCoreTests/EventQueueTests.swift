@@ -246,7 +246,7 @@ import Testing
         bench.pass(to: 200)
         #expect(bench.take() == ["3 S5.expired"])
         var count = 0
-        bench.perform { count = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { count = $0.subscribe(at: $1, &$2) }
         #expect(count == 2)
         #expect(bench.take() == ["send 1", "send 2", "gap 3-3 0/1/0", "caught up 3"])
         bench.add()
@@ -256,7 +256,7 @@ import Testing
     @Test func caughtUpComesBeforeWhatCameSince() {
         var bench = QueueBench(isSubscribed: false)
         for _ in 0..<17 { bench.add(.ack, kind: .store) }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         bench.add()
         #expect(bench.take() == (1...16).map { "send \($0)" })
         #expect(bench.ack(16) == .taken)
@@ -265,7 +265,7 @@ import Testing
 
     @Test func nothingKeptIsCaughtUpAtOnce() {
         var bench = QueueBench(isSubscribed: false)
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(bench.take() == ["caught up 0"])
     }
 
@@ -282,7 +282,10 @@ import Testing
         #expect(bench.take() == ["3 S5.removed"])
         bench.room = nil
         bench.now = 500
-        bench.perform { _ = $0.subscribe(since: EventName(sequence: 1, epoch: 1), at: $1, &$2) }
+        bench.perform {
+            _ = $0.acknowledge(EventName(sequence: 1, epoch: 1), at: $1, &$2)
+            _ = $0.subscribe(at: $1, &$2)
+        }
         #expect(
             bench.take() == [
                 "1 S5.acknowledged", "send 2 again", "gap 3-3 0/0/1", "send 4", "caught up 4",
@@ -293,7 +296,10 @@ import Testing
         var bench = QueueBench()
         bench.add(.ack)
         bench.add(.ack)
-        bench.perform { _ = $0.subscribe(since: EventName(sequence: 1, epoch: 1), at: $1, &$2) }
+        bench.perform {
+            _ = $0.acknowledge(EventName(sequence: 1, epoch: 1), at: $1, &$2)
+            _ = $0.subscribe(at: $1, &$2)
+        }
         #expect(
             bench.take() == ["send 1", "send 2", "1 S5.acknowledged", "send 2 again", "caught up 2"])
     }
@@ -347,7 +353,7 @@ import Testing
         bench.add(.bestEffort, lifespan: 60_000, kind: .store, .persistent)
         #expect(bench.take() == ["persist 1", "persist 2"])
         bench.room = QueueBench.bytes
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         #expect(bench.take() == ["send 1", "forget 1"])
         bench.read()
         #expect(bench.take() == ["send 2", "caught up 2", "forget 2"])
@@ -374,7 +380,10 @@ import Testing
         var other = QueueBench(isSubscribed: false)
         for event in kept { other.perform { $0.restore(event, at: $1, &$2) } }
         other.add(kind: .store)
-        other.perform { _ = $0.subscribe(since: EventName(sequence: 1, epoch: 1), at: $1, &$2) }
+        other.perform {
+            _ = $0.acknowledge(EventName(sequence: 1, epoch: 1), at: $1, &$2)
+            _ = $0.subscribe(at: $1, &$2)
+        }
         // Nothing is said of what was in between: its end is not known here.
         #expect(
             other.take() == ["forget 1", "1 S5.acknowledged", "send 3 again", "send 4", "caught up 4"])

@@ -40,13 +40,17 @@ import Randomness
                 bench.perform { queue, _, actions in queue.detach(&actions) }
             default:
                 let since = EventName(sequence: chance(50), epoch: chance(50))
-                bench.perform { _ = $0.subscribe(since: chance(2) == 0 ? since : nil, at: $1, &$2) }
+                let isDone = chance(2) == 0
+                bench.perform {
+                    if isDone { _ = $0.acknowledge(since, at: $1, &$2) }
+                    _ = $0.subscribe(at: $1, &$2)
+                }
             }
             Self.check(bench, seed)
         }
         // At last the app is there, reads and listens, and everything comes to its end.
         bench.perform { $0.setReachable(true, at: $1, &$2) }
-        bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
         bench.read()
         bench.pass(to: bench.now + 60_000)
         return bench
@@ -132,7 +136,7 @@ import Randomness
             }
             let last = bench.queue.lastSequence
             _ = bench.take()
-            bench.perform { _ = $0.subscribe(since: nil, at: $1, &$2) }
+            bench.perform { _ = $0.subscribe(at: $1, &$2) }
             for _ in 0..<40 {
                 bench.room = Int(chance(2_000))
                 bench.add(lifespan: 2_000)
