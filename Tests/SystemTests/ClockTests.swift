@@ -204,10 +204,9 @@ extension EndToEnd {
         @Test func aSpikeOfOneSampleIsNoGesture() throws {
             let spikes = (0..<3_000).map { row in
                 let value = row % 50 == 25 ? (row % 100 == 25 ? 8.0 : -8.0) : 0.01
-                return "\(row * 10_000),\(value),0,1\n"
+                return "\(row * 10_000),\(value),0,1"
             }
-            let trace = "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n" + spikes.joined()
-            let stage = try Stage(source: nil, broker: false, files: ["spikes.csv": trace])
+            let stage = try Stage(source: nil, broker: false, files: ["spikes.csv": Stage.trace(spikes)])
             func hits(_ detector: String...) throws -> Int {
                 let result = try stage.jostle(["replay", "\(stage.bus.directory)/spikes.csv", "--json"] + detector)
                 try #require(result.status == 0, "\(result.stderr)")

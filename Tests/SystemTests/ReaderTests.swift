@@ -200,9 +200,7 @@ extension Senses {
 
         private static let rows = 200
         /// Fifty samples a second for four seconds; x counts them.
-        private static let trace =
-            "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n"
-            + (0..<rows).map { "\($0 * 20_000),\($0),0.5,-1\n" }.joined()
+        private static let trace = Stage.trace((0..<rows).map { "\($0 * 20_000),\($0),0.5,-1" })
 
         @Test func aTracePlaysAtItsSpeedWithItsOwnSpacing() throws {
             let stage = try Stage(source: nil, broker: false, files: ["count.csv": Self.trace])
@@ -230,9 +228,7 @@ extension Senses {
 
         /// Faster than time, it is ahead of it when it is claimed again.
         @Test func aFastTraceIsPlayedToWhoComesLater() throws {
-            let trace =
-                "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n"
-                + (0..<Self.rows).map { "\($0 * 500_000),\($0),0.5,-1\n" }.joined()
+            let trace = Stage.trace((0..<Self.rows).map { "\($0 * 500_000),\($0),0.5,-1" })
             let stage = try Stage(source: nil, broker: false, files: ["slow.csv": trace])
             try stage.startReader("trace:\(stage.bus.directory)/slow.csv?speed=100")
             var last: Int64 = 0
@@ -254,9 +250,7 @@ extension Senses {
 
         /// No machine plays a million samples a second to so many: it is behind for ever, and more is due whenever it looks.
         @Test func aTraceThatIsPlayedTooFastKeepsNobodyWaiting() throws {
-            let trace =
-                "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n"
-                + (0..<100_000).map { "\($0 * 1_000),\($0 % 7),0.5,-1\n" }.joined()
+            let trace = Stage.trace((0..<100_000).map { "\($0 * 1_000),\($0 % 7),0.5,-1" })
             let stage = try Stage(source: nil, broker: false, files: ["much.csv": trace])
             try stage.startReader("trace:\(stage.bus.directory)/much.csv?speed=1000&loop")
             let crowd = try Crowd.claimants(400).start(on: stage.address, [])
@@ -295,9 +289,7 @@ extension Senses {
 
         /// A device that runs faster than anybody may read it: what is made of it shows no other samples than it does itself.
         @Test func whatIsMadeOfASensorShowsNoOtherSamples() throws {
-            let trace =
-                "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n"
-                + (0..<16_000).map { "\($0 * 625),0,0,1\n" }.joined()
+            let trace = Stage.trace((0..<16_000).map { "\($0 * 625),0,0,1" })
             let stage = try Stage(source: nil, broker: false, files: ["fast.csv": trace])
             try stage.startReader("trace:\(stage.bus.directory)/fast.csv?loop")
             let both = try stage.startScript("a hear", "m hear", "a \(Self.claim(200))", "m \(Self.claimMotion(200))")

@@ -20,6 +20,11 @@ final class Stage {
     /// A detector that is hit at each look, ten times a second: gravity is always there.
     static let always = "shake.magnitude,threshold=0.5g,rest=0s"
 
+    /// A trace of an accelerometer, in g: rows of a time in µs and three values.
+    static func trace(_ rows: some Sequence<String>) -> String {
+        "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n" + rows.map { $0 + "\n" }.joined()
+    }
+
     /// - Parameters:
     ///   - source: Where the reader takes its samples from; `nil`: no reader.
     ///   - broker: False: no broker.

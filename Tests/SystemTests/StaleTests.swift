@@ -115,9 +115,7 @@ extension EndToEnd {
 
         /// Whatever comes of a trace comes as it was recorded, and its end is no fault.
         @Test func aTraceThatEndedHasNotStalled() throws {
-            let trace =
-                "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n"
-                + (0..<20).map { "\($0 * 20_000),0,0,1\n" }.joined()
+            let trace = Stage.trace((0..<20).map { "\($0 * 20_000),0,0,1" })
             let stage = try Stage(source: nil, files: ["short.csv": trace])
             try stage.startReader("trace:\(stage.bus.directory)/short.csv")
             let app = try stage.watch(Self.shakes)

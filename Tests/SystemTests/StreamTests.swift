@@ -138,9 +138,7 @@ extension Senses {
 
         /// The device's pace changes through no call of the stream's.
         @Test func whatChangesIsToldWithTheStreamsNumber() throws {
-            let trace =
-                "# jostle trace 1\n# sensor: accelerometer\n# unit: g\nt,x,y,z\n"
-                + (0..<400).map { "\($0 * 20_000),\($0),0,1\n" }.joined()
+            let trace = Stage.trace((0..<400).map { "\($0 * 20_000),\($0),0,1" })
             let stage = try Stage(source: nil, broker: false, files: ["walk.csv": trace])
             try stage.startReader("trace:\(stage.bus.directory)/walk.csv")
             let lines = try stage.script("p \(Self.open(200))", "p packets 3")
