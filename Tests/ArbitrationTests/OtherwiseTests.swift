@@ -69,14 +69,19 @@ import Testing
         #expect(lab.deliveries.map(\.id.name) == ["First", "First", "Other"])
     }
 
-    /// To have come in time is not enough against who holds a sticky group.
-    @Test func whoCameLateLacksStrengthAgainstAHolder() {
+    /// Whoever has it first holds the one group.
+    private var sticky: Policy {
         let configuration = group(.exclusive) {
             $0.select = [.specificity]
             $0.commitWindow = .milliseconds(200)
             $0.isSticky = true
         }
-        var lab = Lab(Policy(groups: [configuration], rules: [rule("all")]))
+        return Policy(groups: [configuration], rules: [rule("all")])
+    }
+
+    /// To have come in time is not enough against who holds a sticky group.
+    @Test func whoCameLateLacksStrengthAgainstAHolder() {
+        var lab = Lab(self.sticky)
         for (app, threshold) in [("Holder", 1.2), ("Other", 1.5)] { lab.add(app, threshold: threshold) }
         let late = "it would have got it if its detector had fired before the group decided"
         lab.hit(["holder"], at: 0)
@@ -97,12 +102,7 @@ import Testing
 
     /// With nobody who holds the group whoever stands between them has it.
     @Test func whatIsHeldNoMoreIsTheNextOnes() {
-        let configuration = group(.exclusive) {
-            $0.select = [.specificity]
-            $0.commitWindow = .milliseconds(200)
-            $0.isSticky = true
-        }
-        var lab = Lab(Policy(groups: [configuration], rules: [rule("all")]))
+        var lab = Lab(self.sticky)
         for (app, threshold) in [("Holder", 1.2), ("Gentle", 1.5), ("Hard", 1.8)] { lab.add(app, threshold: threshold) }
         lab.hit(["holder"], at: 0)
         lab.pass(to: 3_000)
