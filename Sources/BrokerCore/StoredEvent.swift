@@ -13,6 +13,9 @@ package struct StoredEvent: Equatable, Sendable {
         self.event = event
     }
 
+    /// It was nobody's before it was this user's, and was to be on the disk as that: it is no new one, for which there may be no room.
+    package var wasNobodys: Bool { self.user != nil && self.event.wasNobodys }
+
     /// What tells an event from all others, whoever has it and whatever its number is.
     struct Identity: Hashable {
         let app: AppID

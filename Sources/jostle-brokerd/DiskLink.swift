@@ -71,7 +71,8 @@ final class DiskLink {
     func persist(_ event: StoredEvent, again: Bool = false) {
         guard let store = self.link?.store, !event.app.isAnonymous else { return }
         self.watchClock()
-        store.keep(self.due(event), again: again)
+        // What was nobody's is taken from the disk as that, and would be lost if there were no room for it as somebody's.
+        store.keep(self.due(event), again: again || event.wasNobodys)
     }
 
     /// Has events written anew when the wall clock is set, by which the disk knows when they are too old: once it is right, what was written

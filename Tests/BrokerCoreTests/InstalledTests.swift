@@ -280,7 +280,7 @@ import Testing
         var bench = try self.bench(.store, [Self.one], .persistent)
         bench.feed([2.5])
         let kept = bench.actions.compactMap { if case .persist(let stored) = $0 { stored } else { nil } }
-        #expect(kept.map(\.user) == [nil])
+        #expect(kept.map(\.user) == [nil] && kept.map(\.wasNobodys) == [false])
         #expect(try self.come(&bench, for: 7) == [1])
         let forgotten = bench.actions.compactMap { if case .forget(let stored) = $0 { stored } else { nil } }
         #expect(forgotten.map(\.user) == [nil, 7])
@@ -335,6 +335,8 @@ import Testing
             if disk != parts.last { parts.append(disk) }
         }
         #expect(parts.count == 7 && disk.map(\.user) == [7, 7, 7])
+        // However much waits for the disk by then, there is room for what was to be there before.
+        #expect(disk.map(\.wasNobodys) == [true, true, true])
         for part in parts {
             #expect(Set(part.map(\.event.epoch)) == Set(epochs))
             var next = try self.bench(.store, [Self.one], .persistent)
@@ -363,7 +365,7 @@ import Testing
             self.keep(action, on: &disk)
             #expect(Set(disk.map(\.event.epoch)) == Set(kept.map(\.event.epoch)))
         }
-        #expect(disk.map(\.user) == [7, 7])
+        #expect(disk.map(\.user) == [7, 7] && disk.map(\.wasNobodys) == [true, true])
     }
 
     /// What was kept goes with its time, also when its app is installed by then and does not come.

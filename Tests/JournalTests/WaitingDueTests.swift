@@ -92,6 +92,24 @@ import Testing
         #expect(try place.sql("state.db", "SELECT count(*), max(epoch) FROM due") == "20|20\n")
     }
 
+    /// As much waits for the disk as may when what was nobody's becomes somebody's: it is taken from there as the one and comes there as
+    /// the other.
+    @Test func whatBecomesSomebodysIsThereHoweverMuchWaits() {
+        var way = Way()
+        var nobodys = Self.event(100)
+        nobodys.user = nil
+        way.disk = [nobodys.key]
+        way.waiting.restored([nobodys])
+        for number in 1...Self.most { way.waiting.add(Self.event(number), upTo: Self.most) }
+        let hasRoom = way.waiting.add(Self.event(99), upTo: Self.most)
+        #expect(!hasRoom)
+        way.waiting.add(Self.event(100), isKnown: true)
+        way.waiting.remove(nobodys)
+        way.take()
+        way.commit()
+        #expect(way.disk == Set((1...Self.most).map { Self.event($0).key } + [Self.event(100).key]))
+    }
+
     /// Whatever the disk does: nothing is there that is over, and all is that was handed over and is not.
     @Test(arguments: 0..<200 as Range<UInt64>) func theDiskHasInTheEndWhatIsDue(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)

@@ -319,7 +319,7 @@ struct World {
         case .persist(let event):
             guard !event.app.isAnonymous else { break }
             self.events.persists(event)
-            self.keep(event)
+            self.keep(event, again: event.wasNobodys)
         case .forget(let event):
             let due = self.due(event)
             if !event.app.isAnonymous { self.process?.store.forget(due) }
