@@ -168,13 +168,21 @@ package struct Mailboxes {
         return event
     }
 
-    /// Takes an event from whoever has it, or from one app, because it is another's now.
+    /// Takes an event from whoever has it, or from one app, because it is another's now. The app may have become another user's since,
+    /// and then it waits for the one whose it was.
     mutating func revoke(
         _ epoch: UInt64, from app: AppHandle?, at now: Timestamp, _ effects: inout [MailEffect]
     ) {
         for app in app.map({ [$0] }) ?? self.boxes.handles where self.boxes[app]?.queue.isIdle == false {
             self.change(app, &effects) { $0.remove(epoch: epoch, at: now, &$1) }
         }
+        let id = app.flatMap { self.boxes[$0]?.app }
+        for index in self.absent.indices where id.map({ $0 == self.absent[index].id }) ?? (app == nil) {
+            guard self.absent[index].queue.keeps(epoch: epoch) else { continue }
+            self.absent[index].queue.remove(epoch: epoch, at: now, &self.wants)
+            self.tellAbsent(index, &effects)
+        }
+        self.absent.tidy()
     }
 
     /// Throws away what a detector of an app caused.

@@ -158,6 +158,34 @@ import Testing
         #expect([during, after].map { $0?.user } == [8, 8] && after?.events == handover.events)
     }
 
+    /// An order goes on from an app that became another user's while it was launched: what it was offered does not wait besides for the
+    /// one whose it was.
+    @Test func whatGoesOnToTheNextWaitsForNobodyBesides() throws {
+        var group = GroupConfiguration(name: "shake", place: Place(file: "test.conf", line: 1))
+        group.mode = .ordered
+        group.select = [.specificity]
+        var terms = DeliveryTerms()
+        terms.kind = .wake
+        terms.reliability = .ack
+        terms.lifespan = .seconds(60)
+        let rule = Rule(
+            name: "wake", place: Place(file: "test.conf", line: 5), effect: .allow, group: "shake", terms: terms)
+        var bench = Bench(policy: Policy(groups: [group], rules: [rule]))
+        try bench.install(0, Self.app.name, [Bench.planar("jolt", 3, rest: "0ms")], user: 7, payer: 0)
+        let next = try bench.register(1, "org.example.B", user: 8)
+        _ = try bench.add(next, Bench.planar("b", 2, rest: "0ms"))
+        _ = bench.take()
+        bench.feed([3.5])
+        let call = try #require(self.calls(&bench).first)
+        #expect(call.user == 7 && call.events.count == 1)
+        let client = try bench.register(0, Self.app.name, user: 8)
+        #expect(bench.core.mailboxes.absentBoxes.map { $0.user } == [7])
+        _ = bench.take()
+        bench.leave(client)
+        #expect(bench.events.map(\.0) == [next] && bench.events.map(\.1.epoch) == call.events.map(\.epoch))
+        #expect(bench.core.mailboxes.absentBoxes.isEmpty)
+    }
+
     /// Without a bus nobody can be asked to start it: what it was to be handed waits as if it had not been, and nothing is counted.
     @Test func aPostponedCallCountsForNothing() throws {
         var (bench, client) = try self.bench()
