@@ -527,6 +527,22 @@ import Testing
         #expect(lab.take() == ["2 deliver B b", "2 B S5.sent"])
     }
 
+    /// The same when the motion is over by then, and the other's cannot be sent anything when it comes.
+    @Test func whoTakesAnAppOverHasNothingToLoseOfWhatIsOver() {
+        var terms = terms(.wake)
+        terms.lifespan = .seconds(3)
+        let rules = [("A", 2), ("B", 1)].map { rule(for: $0, strength: $1, terms: terms) }
+        var lab = Lab(Policy(groups: [group(.exclusive)], rules: rules))
+        lab.add("A", AppEntrance(isConnected: false, user: 7))
+        lab.add("B")
+        lab.hit(["a", "b"], at: 0)
+        #expect(lab.take() == ["1 deliver A a wake", "1 A S5.woken", "1 B S4.outranked"])
+        lab.pass(to: 1_500)
+        lab.take(.back(AppHandle(0), AppEntrance(told: .suspended, user: 8)))
+        lab.take(.away(AppHandle(0)))
+        #expect(lab.take() == [])
+    }
+
     /// Nor does it keep the group that the other one's app had won.
     @Test func whoTakesAnAppOverHoldsNothing() {
         let rules = [("A", 1), ("B", 2)].map { rule(for: $0, strength: $1, terms: terms(.store)) }

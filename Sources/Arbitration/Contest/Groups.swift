@@ -120,12 +120,13 @@ struct Groups: Sendable {
 
     /// The same with all that an app is launched for.
     mutating func takeUp(from app: AppHandle) {
-        for group in self.states.indices {
-            guard let episode = self.states[group].entrusted, let owner = episode.owner,
-                episode.candidates[owner].app == app
-            else { continue }
-            self.takeUp(group)
-        }
+        for group in self.states.indices where self.isEntrusted(group, to: app) { self.takeUp(group) }
+    }
+
+    /// Whether an app owns a motion of a group that is over, and is launched for it.
+    private func isEntrusted(_ group: Int, to app: AppHandle) -> Bool {
+        guard let episode = self.states[group].entrusted, let owner = episode.owner else { return false }
+        return episode.candidates[owner].app == app
     }
 
     /// Nothing of what is over is an app's to lose any more: all of it, or that of one epoch.
@@ -193,9 +194,12 @@ struct Groups: Sendable {
         for group in self.states.indices { self.states[group].loseHold(app) }
     }
 
-    /// Forgets how an app fared, which is another user's from now on.
+    /// Forgets how an app fared, which is another user's from now on: nor can that one lose what the old one is launched for.
     mutating func forgetStanding(of app: AppHandle) {
-        for group in self.states.indices { self.states[group].forgetStanding(of: app) }
+        for group in self.states.indices {
+            if self.isEntrusted(group, to: app) { self.states[group].forgetEntrusted() }
+            self.states[group].forgetStanding(of: app)
+        }
     }
 
     /// Drops hits of an app that wait. Returns where it has none left, and why.
