@@ -40,6 +40,15 @@ package struct Event: Equatable, Sendable {
     package var isClipped: Bool { self.content.isClipped }
     package var note: HitNote { self.content.note }
 
+    /// What tells it from all others of its app. Its number may become another.
+    struct Identity: Hashable {
+        let epoch: UInt64
+        let time: Timestamp
+        let detector: String
+    }
+
+    var identity: Identity { Identity(epoch: self.epoch, time: self.time, detector: self.detector) }
+
     /// Whether it is kept until the app acknowledges it.
     package var wantsAck: Bool { self.terms.reliability == .ack }
 

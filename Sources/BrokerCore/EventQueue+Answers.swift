@@ -127,8 +127,8 @@ extension EventQueue {
     }
 
     private mutating func takeBackAgain(_ event: Event) {
-        if self.waiting.all.contains(where: { $0.event.sequence == event.sequence }) {
-            self.waiting.updateFirst(where: { $0.event.sequence == event.sequence }) { $0.comesBack() }
+        if self.waiting.has(event.sequence) {
+            self.waiting.updateFirst(at: event.sequence) { $0.comesBack() }
         } else if self.outgoing.ended.comesBack(event.sequence) {
             self.lost.insert(Gap(of: event.sequence, .removed))
         }
@@ -216,7 +216,7 @@ extension EventQueue {
         for index in self.unacknowledged.indices where self.unacknowledged[index].isNamed(name) {
             self.unacknowledged[index].event.isPersistent = true
         }
-        self.waiting.updateFirst(where: { $0.isNamed(name) }) { $0.event.isPersistent = true }
+        self.waiting.updateFirst(at: name.sequence) { if $0.isNamed(name) { $0.event.isPersistent = true } }
     }
 
     /// Puts in an event that was kept before a restart. It may have been sent already.

@@ -28,8 +28,9 @@ extension EventQueue {
             kept.event.isRedelivered = kept.attempts > 0
             kept.isHandedOver()
             events.append(kept.event)
-            let index = self.unacknowledged.firstIndex { $0.event.sequence > kept.event.sequence }
-            self.unacknowledged.insert(kept, at: index ?? self.unacknowledged.count)
+            // Looked for from the end, where nearly all of them belong: there may be very many.
+            let before = self.unacknowledged.lastIndex { $0.event.sequence < kept.event.sequence }
+            self.unacknowledged.insert(kept, at: before.map { $0 + 1 } ?? 0)
         }
         self.calls.last = events.last?.sequence ?? 0
         return Handover(to: nil, events, lost: self.lost)

@@ -127,7 +127,7 @@ package struct EventQueue: Sendable {
     mutating func store(_ event: Event, _ actions: inout [QueueAction]) {
         guard event.terms.durability == .persistent, self.keeps(event.sequence) else { return }
         // Of what is to be acknowledged nobody asks.
-        self.waiting.updateFirst(where: { $0.event.sequence == event.sequence }) { $0.isStored = true }
+        self.waiting.updateFirst(at: event.sequence) { $0.isStored = true }
         actions.append(.persist(event))
     }
 
@@ -142,11 +142,13 @@ package struct EventQueue: Sendable {
         self.expect(event.ends)
     }
 
-    func keeps(_ sequence: UInt64) -> Bool { self.keeps { $0.sequence == sequence } }
-    func keeps(epoch: UInt64) -> Bool { self.keeps { $0.epoch == epoch } }
+    func keeps(_ sequence: UInt64) -> Bool {
+        self.waiting.has(sequence) || self.unacknowledged.contains { $0.event.sequence == sequence }
+    }
 
-    private func keeps(_ isMeant: (Event) -> Bool) -> Bool {
-        self.unacknowledged.contains { isMeant($0.event) } || self.waiting.all.contains { isMeant($0.event) }
+    func keeps(epoch: UInt64) -> Bool {
+        self.unacknowledged.contains { $0.event.epoch == epoch }
+            || self.waiting.all.contains { $0.event.epoch == epoch }
     }
 
     /// Makes room by giving up what waits and is older, the oldest first. What was sent and may still be acknowledged

@@ -21,9 +21,10 @@ package struct Handover: Equatable, Sendable {
     ///
     /// - Parameter queue: That it was taken from, or the one that has joined that.
     func left(in queue: inout EventQueue) -> Handover? {
-        let called = queue.unacknowledged.filter(\.isCalled)
+        // Looked up and not searched for: there may be very many.
+        let called = Set(queue.unacknowledged.lazy.filter(\.isCalled).map(\.event.identity))
         var left = self
-        left.events.removeAll { event in !called.contains { $0.isSame(as: event) } }
+        left.events.removeAll { !called.contains($0.identity) }
         guard left.events.count < self.events.count else { return self }
         // What is lost is told when the launch is over, which it is now.
         if left.events.isEmpty { return nil }

@@ -73,10 +73,6 @@ struct KeptEvent: Sendable {
 
     /// Whether that names it: a number alone may have been another event's.
     func isNamed(_ name: EventName) -> Bool { self.event.sequence == name.sequence && self.event.epoch == name.epoch }
-    /// Whether it is another's event, which may have another number.
-    func isSame(as event: Event) -> Bool {
-        self.event.epoch == event.epoch && self.event.time == event.time && self.event.detector == event.detector
-    }
     /// Whether its app is to be launched for it.
     var isLaunching: Bool { self.event.terms.kind == .wake }
     /// Whether its app may know its number.

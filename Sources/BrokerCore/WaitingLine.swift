@@ -61,9 +61,21 @@ struct WaitingLine<Element: Waiting> {
         return gone
     }
 
-    /// Changes the first that fits in its place, which must stay its place.
-    mutating func updateFirst(where fits: (Element) -> Bool, _ body: (inout Element) -> Void) {
-        if let index = self.all.firstIndex(where: fits) { body(&self.elements[index]) }
+    /// The first of a place. There may be very many, and they are in order.
+    private func firstIndex(at place: Element.Place) -> Int? {
+        var (low, high) = (self.head, self.elements.count)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if self.elements[middle].place < place { low = middle + 1 } else { high = middle }
+        }
+        return low < self.elements.count && self.elements[low].place == place ? low : nil
+    }
+
+    func has(_ place: Element.Place) -> Bool { self.firstIndex(at: place) != nil }
+
+    /// Changes the first of a place, which must stay its place.
+    mutating func updateFirst(at place: Element.Place, _ body: (inout Element) -> Void) {
+        if let index = self.firstIndex(at: place) { body(&self.elements[index]) }
     }
 
     /// Changes each in its place, which must stay its place.

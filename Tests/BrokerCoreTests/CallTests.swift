@@ -1,4 +1,5 @@
 import Arbitration
+import Loop
 import Motion
 import Testing
 
@@ -14,6 +15,28 @@ import Testing
     }
 
     // MARK: Queues
+
+    /// With a large `QueueBytes` very much is handed over at once, and what is left of it is looked at then.
+    @Test func aCallCostsNoMoreForEachEventHoweverManyThereAre() {
+        func spent(_ count: Int) -> Int64 {
+            var bench = QueueBench(keeping: 64 << 20, isSubscribed: false)
+            for _ in 0..<count { bench.add(.ack, lifespan: 60_000, kind: .wake, .persistent) }
+            for event in bench.persisted {
+                bench.queue.persisted(EventName(sequence: event.sequence, epoch: event.epoch))
+            }
+            let begin = Clock.threadTime()
+            var call: Handover?
+            bench.perform { call = $0.beginCall(at: $1, &$2) }
+            var queue = bench.queue
+            let left = call?.left(in: &queue)
+            let cost = Clock.threadTime() - begin
+            #expect(left == call && left?.events.map(\.sequence) == (1...UInt64(count)).map { $0 })
+            return cost
+        }
+        let (few, many) = (min(spent(512), spent(512)), spent(32_768))
+        // As the square of it, it would be 4 096 times as much.
+        #expect(many < 1_024 * few, "\(many) us and \(few) us")
+    }
 
     /// Whoever acknowledges what came later has not had what it was to be called for.
     @Test func anAcknowledgementCoversNothingOfACall() {
