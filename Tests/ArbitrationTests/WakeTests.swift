@@ -157,6 +157,60 @@ import Testing
         #expect(lab.take() == [])
     }
 
+    /// What an app cannot be launched for takes from it nothing that is kept for it, which counts for as much as it does by itself.
+    @Test(arguments: [
+        (1, ["1 deliver B b", "1 A S4.outranked", "1 B S5.sent"]),
+        (3, ["1 deliver A a2 store", "1 A S5.stored", "1 B S4.outranked"]),
+    ])
+    func whatIsKeptIsNotLostWithALaunch(_ strength: Int, _ expected: [String]) {
+        var wake = terms(.wake)
+        wake.lifespan = .seconds(1)
+        let rules = [
+            rule("wake", line: 1, strength: 4, terms: wake) { $0.presets.any = [NamePattern("shake")] },
+            rule("store", line: 2, strength: strength, terms: terms(.store)) {
+                $0.presets.any = [NamePattern("tilt")]
+            }, rule("tap", line: 3, strength: 2) { $0.presets.any = [NamePattern("tap")] },
+        ]
+        var lab = Lab(Policy(groups: [group(.exclusive)], rules: rules))
+        lab.add("A")
+        lab.addDetector("a2", to: "A", preset: "tilt")
+        lab.add("B", preset: "tap")
+        lab.tell("A", .dead)
+        // It could not be launched twice, and is left alone until 3 200.
+        lab.take(.launch(LaunchRequest(AppID("A"), .push, ends: ms(60_000))))
+        self.fail(&lab, "A", at: 100)
+        lab.pass(to: 1_100)
+        self.fail(&lab, "A", at: 1_200)
+        _ = lab.take()
+        lab.hit(["a", "a2", "b"], at: 1_300)
+        #expect(lab.take() == expected)
+    }
+
+    /// The same in an order, in which its turn comes later.
+    @Test func whatIsKeptIsNotLostWithALaunchInAnOrder() {
+        var wake = terms(.wake)
+        wake.lifespan = .seconds(1)
+        let rules = [
+            rule("wake", line: 1, strength: 1, terms: wake) { $0.presets.any = [NamePattern("shake")] },
+            rule("store", line: 2, strength: 1, terms: terms(.store)) { $0.presets.any = [NamePattern("tilt")] },
+            rule("tap", line: 3, strength: 2) { $0.presets.any = [NamePattern("tap")] },
+        ]
+        var lab = Lab(Policy(groups: [group(.ordered)], rules: rules))
+        lab.add("A")
+        lab.addDetector("a2", to: "A", preset: "tilt")
+        lab.add("B", preset: "tap")
+        lab.tell("A", .dead)
+        lab.take(.launch(LaunchRequest(AppID("A"), .push, ends: ms(60_000))))
+        self.fail(&lab, "A", at: 100)
+        lab.pass(to: 1_100)
+        self.fail(&lab, "A", at: 1_200)
+        _ = lab.take()
+        lab.hit(["a", "a2", "b"], at: 1_300)
+        #expect(lab.take() == ["1 deliver B b"])
+        lab.answer("B", 1, .pass)
+        #expect(lab.take() == ["1 B S5.passed", "1 deliver A a2 store"])
+    }
+
     @Test func whatWasAnsweredIsNotHandedOn() {
         var lab = self.rivals(dead: ["A"], alive: ["B"])
         lab.hit(["a", "b"], at: 0)

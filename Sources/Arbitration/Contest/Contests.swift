@@ -384,7 +384,8 @@ struct Contests: Sendable {
     private mutating func decide(
         _ group: Int, at time: Timestamp, isEager: Bool, _ apps: Apps, into actions: inout [ArbiterAction]
     ) {
-        guard let decision = self.groups[group].decision(at: time, isEager: isEager, apps) else { return }
+        let found = self.groups.decision(of: group, at: time, isEager: isEager, arrival: self.arrivalTime, apps)
+        guard let decision = found else { return }
         let episode = decision.episode
         if episode.configuration.mode == .ordered {
             self.groups[group].startOrder(decision)

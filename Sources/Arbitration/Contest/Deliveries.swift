@@ -138,7 +138,7 @@ struct Deliveries: Sendable {
         return reason
     }
 
-    /// Carries all hits of a candidate to it; what became of the first one that could be is the answer.
+    /// Carries all hits of a candidate to it; what became of the first one that could be is the answer, or of the first one at all.
     ///
     /// - Parameter promised: What the app may get besides, which waits for a decision.
     mutating func deliverAll(
@@ -147,7 +147,7 @@ struct Deliveries: Sendable {
         var answer: Reason?
         for held in candidate.hits {
             guard let app = apps[candidate.app] else { break }
-            if answer != nil {
+            if answer?.isDelivered == true {
                 var seen = LimitsSeen()
                 if let reason = self.limit(
                     candidate.app, app, held.rule.terms, promised: promised, at: held.hit.time, &seen)
@@ -158,7 +158,8 @@ struct Deliveries: Sendable {
             }
             guard held.rule.terms.reach(app.facts.state) else { continue }
             let reason = self.deliver(held, to: candidate.app, errand, apps, into: &actions)
-            if answer == nil { answer = reason }
+            // What it cannot be launched for takes from it nothing that is kept for it.
+            if answer == nil || (answer?.isDelivered == false && reason.isDelivered) { answer = reason }
         }
         return answer ?? .gone
     }
@@ -172,7 +173,7 @@ struct Deliveries: Sendable {
     }
 
     /// Whether an app would have to be launched for a hit, and cannot be as things are.
-    private static func isRefused(
+    static func isRefused(
         _ held: HeldHit, _ app: AppEntry, at arrival: Timestamp, answerBy: Timestamp? = nil, _ apps: Apps
     ) -> Bool {
         guard !app.facts.state.canReceive, held.rule.terms.kind == .wake, !app.id.isAnonymous else { return false }

@@ -143,6 +143,25 @@ struct Groups: Sendable {
     /// Has all who could still fire be looked at again.
     mutating func startOver() { for group in self.active { self.states[group].startOver() } }
 
+    /// Finds who of a group comes first as things are. Where it cannot be launched for some of its hits, these count no more for it: what else it
+    /// hit is not lost with them, and brings it as far as it does.
+    mutating func decision(
+        of group: Int, at time: Timestamp, isEager: Bool, arrival: Timestamp, _ apps: Apps
+    ) -> GroupState.Decision? {
+        while let decision = self.states[group].decision(at: time, isEager: isEager, apps) {
+            let (best, configuration) = (decision.episode.candidates[decision.winner], decision.episode.configuration)
+            guard let app = apps[best.app] else { return decision }
+            let answerBy = configuration.mode == .ordered ? arrival + configuration.ackTimeout : nil
+            func isRefused(_ held: HeldHit) -> Bool {
+                Deliveries.isRefused(held, app, at: arrival, answerBy: answerBy, apps)
+            }
+            let refused = best.hits.count(where: isRefused)
+            if refused == 0 || refused == best.hits.count { return decision }
+            _ = self.states[group].drop(best.app, app) { held, _ in isRefused(held) ? .launchFailed : nil }
+        }
+        return nil
+    }
+
     // MARK: Orders
 
     /// An app has the event of an order for now.
