@@ -177,6 +177,20 @@ package struct WireReader {
         }
     }
 
+    /// The texts of the array we stand at, however many they are: none of them counts. For what the bus itself lists. Steps past it.
+    mutating func allTexts() throws(WireError) -> [String] {
+        try self.container { (inner: inout WireReader) throws(WireError) in
+            let (budget, textBudget) = (inner.budget, inner.textBudget)
+            var texts: [String] = []
+            while inner.type != CDBUS_TYPE_INVALID {
+                (inner.budget, inner.textBudget) = (1, .max)
+                texts.append(try inner.string())
+            }
+            (inner.budget, inner.textBudget) = (budget, textBudget)
+            return texts
+        }
+    }
+
     /// Enters a struct; for the hot path, as are the next three.
     ///
     /// They name their types because a generic function called from another module is not made for the types it is

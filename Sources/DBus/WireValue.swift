@@ -120,6 +120,18 @@ extension String: WireValue {
     package static func read(from reader: inout WireReader) throws(WireError) -> String { try reader.string() }
 }
 
+/// The names that the bus lists. Whoever is on it may have tens of thousands, and hides those of others if they are too many to be read: so they
+/// are never too many.
+package struct BusNameList: WireValue, Equatable, Sendable {
+    package let names: [String]
+
+    package static var signature: String { "as" }
+    package func write(to writer: inout WireWriter) { self.names.write(to: &writer) }
+    package static func read(from reader: inout WireReader) throws(WireError) -> BusNameList {
+        BusNameList(names: try reader.allTexts())
+    }
+}
+
 /// A valid object path. libdbus aborts the process on an invalid one, so no other can be made.
 package struct ObjectPath: WireValue, Hashable, Comparable, Sendable, CustomStringConvertible {
     package let text: String

@@ -13,7 +13,13 @@ final class PlayerLink {
     private var players = Players()
     private let roll: RollLink
     private var leftOut: UInt64 = 0
+    /// Names that were listed, whose owners are to be asked for.
+    private var listed: [String] = []
+    /// Which list counts: there may be another one since, or no bus any more.
+    private var round: UInt64 = 0
 
+    /// So many owners are asked for at a time, so that other questions to the bus do not wait behind those of one who has thousands of names.
+    private static let askedAtOnce = 16
     private static let path = ObjectPath(literal: "/org/mpris/MediaPlayer2")
     private static let properties: StaticString = "org.freedesktop.DBus.Properties"
     private static let player = "org.mpris.MediaPlayer2.Player"
@@ -38,21 +44,40 @@ final class PlayerLink {
         bus.addMatch(Self.namesRule)
     }
 
-    /// Looks who is there.
+    /// Looks who is there. Whoever has thousands of names hides nobody: all are asked after.
     func refresh() {
+        let round = self.beginRound()
         self.bus.callBus("ListNames") { [weak self] result in
-            let names = (try? result.take().read(reply: [String].self)) ?? []
-            for name in names.filter({ $0.hasPrefix(Players.prefix + ".") }).prefix(Players.most * Players.mostNames) {
-                self?.bus.callBus("GetNameOwner", name) { [weak self] result in
-                    // One that left meanwhile was heard to leave.
-                    if let owner = try? result.take().read(reply: String.self) { self?.put(name, owner) }
-                }
-            }
+            guard let self, round == self.round else { return }
+            let prefix = Players.prefix + "."
+            let names = (try? result.take().read(reply: BusNameList.self))?.names ?? []
+            self.listed = names.filter { $0.hasPrefix(prefix) }
+            for _ in 0..<Self.askedAtOnce { self.askForOwner(in: round) }
+        }
+    }
+
+    private func beginRound() -> UInt64 {
+        self.round &+= 1
+        self.listed = []
+        return self.round
+    }
+
+    /// Asks who has the next name, and then on.
+    private func askForOwner(in round: UInt64) {
+        guard round == self.round, let name = self.listed.popLast() else { return }
+        self.bus.callBus("GetNameOwner", name) { [weak self] result in
+            guard let self, round == self.round else { return }
+            // One that left meanwhile was heard to leave.
+            if let owner = try? result.take().read(reply: String.self) { self.put(name, owner) }
+            self.askForOwner(in: round)
         }
     }
 
     /// The bus is gone.
-    func forget() { self.perform(self.players.clear()) }
+    func forget() {
+        _ = self.beginRound()
+        self.perform(self.players.clear())
+    }
 
     private func put(_ name: String, _ owner: String?) {
         self.perform(self.players.put(name, owner: owner))

@@ -162,6 +162,24 @@ private struct ValueMaker {
         #expect(throws: WireError.tooLarge(limit: limit)) { try message.readValues() }
     }
 
+    /// Who has very many names does not keep those of others from being read; and what stands behind the list counts as ever.
+    @Test func theBusMayListAnyNumberOfNames() throws {
+        let names = (0..<(2 * WireReader.valueLimit)).map { "org.example.n\($0)." + String(repeating: "x", count: 200) }
+        #expect(names.count * 200 < WireReader.textLimit)
+        let more = names + names
+        #expect(more.count * 200 > WireReader.textLimit)
+        for list in [[], ["a.b"], names, more] {
+            let message = try delivered(BusNameList(names: list), ["k"])
+            #expect(message.signature == "asas")
+            let (read, rest) = try message.read(BusNameList.self, [String].self)
+            #expect(read.names == list && rest == ["k"])
+        }
+        let behind = try delivered(BusNameList(names: more), names)
+        #expect(throws: WireError.tooLarge(limit: WireReader.valueLimit)) {
+            try behind.read(BusNameList.self, [String].self)
+        }
+    }
+
     @Test func theTextOfAMessageIsBounded() throws {
         let limit = WireReader.textLimit
         let half = String(repeating: "\u{E9}", count: limit / 4)

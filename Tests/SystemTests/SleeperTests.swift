@@ -32,6 +32,22 @@ extension Senses {
             _ = try early.terminate()
         }
 
+        /// One connection may have more names than a message may have values.
+        @Test func whoHasThousandsOfNamesHidesNoPlayer() throws {
+            let scene = try DesktopScene()
+            let player = try scene.startPlayer("one", entry: Self.alpha, "Playing")
+            let crowd = scene.keep(
+                try BackgroundProgram(
+                    tool: [
+                        "python3", Programs.source("Tests/Scripts/many-names.py"), scene.stage.address,
+                        "org.mpris.MediaPlayer2.org.example.Crowd", "17000",
+                    ]))
+            try crowd.waitUntilSaid("ready", timeout: .seconds(120))
+            try scene.startFocus("lomiri", [:])
+            try scene.until("playing \(Self.alpha)")
+            _ = try player.terminate()
+        }
+
         /// What a player says of its app counts less than that its process is an app on the bus.
         @Test func aPlayerIsItsProcessApp() throws {
             let scene = try DesktopScene(broker: false)
