@@ -17,12 +17,16 @@ final class FreezerLink {
     private var apps: [AppNamer.KnownApp] = []
     private var watch: (descriptor: OwnedDescriptorBox, registration: EventLoop.Registration)?
     private var folders: [Int32: String] = [:]
+    /// Folders of which the kernel does not tell what changes.
+    private var unwatched: Set<String> = []
     private var timer: EventLoop.TimerID?
     private var lookedAt: Int64?
     private var isToldOfRoom = false
 
     /// Shortest time between two looks at where processes are, in µs.
     private static let pace: Int64 = 1_000_000
+    /// Where the kernel does not tell of all that changes it is looked again after so long, in µs.
+    private static let patience: Int64 = 10_000_000
 
     init(on loop: EventLoop, _ reporter: Reporter<AppList>, log: Log) {
         self.loop = loop
@@ -52,10 +56,12 @@ final class FreezerLink {
             return self.loop.reschedule(timer, at: lookedAt + Self.pace)
         }
         self.lookedAt = now
-        self.loop.reschedule(timer, at: .max)
         let change = self.frozen.take(self.groups())
         for (number, folder) in self.folders where change.leave.contains(folder) { self.leave(number) }
-        for folder in change.watch { self.begin(folder) }
+        self.unwatched.subtract(change.leave)
+        var isDeaf = false
+        for folder in self.unwatched.union(change.watch).sorted() where !self.begin(folder) { isDeaf = true }
+        self.loop.reschedule(timer, at: isDeaf ? now + Self.patience : .max)
         if self.frozen.leftOut > 0, !self.isToldOfRoom {
             self.isToldOfRoom = true
             self.log.warning(
@@ -113,7 +119,9 @@ final class FreezerLink {
         self.roll.change()
     }
 
-    private func begin(_ folder: String) {
+    /// Watches a group and looks how it is; false when the kernel will not tell when that changes.
+    private func begin(_ folder: String) -> Bool {
+        var isWatched = true
         do throws(SystemError) {
             let raw = try self.descriptor()
             let number = try systemCall("inotify_add_watch") {
@@ -121,11 +129,17 @@ final class FreezerLink {
                 unsafe inotify_add_watch(raw, Self.file(folder), UInt32(IN_MODIFY | IN_DELETE_SELF))
             }
             self.folders[number] = folder
+            self.unwatched.remove(folder)
         } catch {
-            self.log.warning("it is not seen when \(folder) is frozen: \(error)")
+            isWatched = false
+            if self.unwatched.insert(folder).inserted {
+                let seconds = Self.patience / 1_000_000
+                self.log.warning("whether \(folder) is frozen is looked at every \(seconds) s: \(error)")
+            }
         }
-        // After the watch, so that nothing falls between the two.
-        _ = self.frozen.hear(folder, Self.events(folder))
+        // After the watch, so that nothing falls between the two. One in which nobody is any more is found out about anew.
+        if !self.frozen.hear(folder, Self.events(folder)) { self.unwatched.remove(folder) }
+        return isWatched
     }
 
     private func leave(_ number: Int32) {

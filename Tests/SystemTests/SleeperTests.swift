@@ -136,6 +136,27 @@ extension Senses {
             try two.freeze(false)
             try scene.until("frozen")
         }
+
+        /// A user may have no more watches than the kernel gives: then it is seen a little later that an app goes on.
+        @Test func whoGoesOnIsSeenWhereNoWatchIsLeft() throws {
+            let scene = try DesktopScene(broker: false)
+            let groups = try Groups(in: scene.stage.bus.directory)
+            let group = try groups.make("one")
+            let app = scene.keep(try BackgroundProgram(tool: ["sleep", "1000"]))
+            try group.add(app.pid)
+            try group.freeze(true)
+            let fault = "\(scene.stage.home)/fault"
+            try #require(try Tool.run(["sh", "-c", "printf e > \"$0\"", fault]).status == 0)
+            try scene.startBroker("\(Self.alpha)=\(app.pid)")
+            try scene.startFocus(
+                "lomiri", ["LD_PRELOAD": "\(Programs.directory)/libdisk-faults.so", "DISK_FAULTS": fault])
+            try scene.until("frozen \(Self.alpha)")
+            try group.freeze(false)
+            try scene.until("frozen")
+            try group.freeze(true)
+            try scene.until("frozen \(Self.alpha)")
+            try group.freeze(false)
+        }
     }
 }
 
