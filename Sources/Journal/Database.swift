@@ -52,6 +52,14 @@ struct Database: ~Copyable {
         _ = unsafe CSQLite_keep_wal_unmerged(self.handle, isLeft ? 1 : 0)
     }
 
+    /// Has no value be longer than so many bytes, neither one that stands there nor one that is made.
+    ///
+    /// The corresponding C function is `sqlite3_limit`.
+    borrowing func limitValues(to bytes: Int32) {
+        // SAFETY: the handle is open.
+        _ = unsafe sqlite3_limit(self.handle, SQLITE_LIMIT_LENGTH, bytes)
+    }
+
     /// Whether `-wal` begins as one does, or is empty. It does not when somebody emptied it and SQLite, which knows nothing of
     /// that, went on behind what was there.
     var hasWALHeader: Bool {

@@ -13,6 +13,8 @@ package struct JournalReader: ~Copyable {
     private static let (oldest, withChanges): (Int64, Int64) = (5, 6)
     /// What is read of it.
     private static let tables = ["run", "policy", "verdict", "event", "change", "clip", "moment"]
+    /// No value of ours is nearly as long, in bytes. A file that is nearly all hole may have some that no memory holds.
+    private static let longestValue: Int32 = 16 << 20
 
     /// Opens the journal in a broker's directory.
     package init(in directory: String) throws(JournalFailure) {
@@ -36,6 +38,7 @@ package struct JournalReader: ~Copyable {
         // SQLite would take it for new, and throw away what stands beside it, also where it is only to read.
         guard status.size > 0 else { throw StoreError(.broken, "\(path) is no journal: it is empty") }
         let database = try Database(path, readOnly: true)
+        database.limitValues(to: Self.longestValue)
         try database.execute("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
         let kind = JournalStore.kind
         guard try database.number("PRAGMA application_id") == Int64(kind.applicationID) else {
@@ -55,7 +58,21 @@ package struct JournalReader: ~Copyable {
         else {
             throw StoreError(.broken, "\(path) is no journal: what should be its tables is more than that")
         }
+        for table in Self.tables { try Self.checkColumns(of: table, in: database, path) }
         return database
+    }
+
+    /// Refuses a table with a column that is made when it is read: what it is made by may take as long as somebody likes, for each row.
+    private static func checkColumns(
+        of table: String, in database: borrowing Database, _ path: String
+    ) throws(StoreError) {
+        let columns = try database.prepare("PRAGMA table_xinfo(\(table))")
+        while try columns.step() {
+            // 0 is said of a column that stands there.
+            guard columns.number(6) == 0 else {
+                throw StoreError(.broken, "\(path) is no journal: its \(table) has a column that is made of others")
+            }
+        }
     }
 
     /// Fetches the verdicts that are asked for.

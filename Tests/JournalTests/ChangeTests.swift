@@ -39,6 +39,9 @@ import Testing
             SELECT i AS id, i AS wall FROM c
         """, "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM verdict; END",
         "DROP TABLE event; CREATE VIRTUAL TABLE event USING fts5(app, wall, sent)",
+        "ALTER TABLE event ADD COLUMN long TEXT AS (hex(zeroblob(450000000))) VIRTUAL",
+        "CREATE TABLE other (id INTEGER PRIMARY KEY, run, wall, kind, app TEXT AS (hex(zeroblob(450000000))), user, value, rate, count);"
+            + "INSERT INTO other (id, wall, kind) VALUES (1, 1, 'lock'); DROP TABLE change; ALTER TABLE other RENAME TO change",
     ])
     func whatHasMoreThanTablesIsNoJournal(_ harm: String) throws {
         let place = try Directory()
@@ -53,6 +56,27 @@ import Testing
             try database.execute(harm)
         }
         #expect(throws: JournalFailure.self) { _ = try self.read(place) }
+    }
+
+    /// A file that is nearly all hole may say that a text is longer than any memory.
+    @Test func whatIsTooLongIsNotRead() throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            keeper.store.note(JournalChange(.lock, user: 1_000, "locked"), at: 1)
+            keeper.close()
+        }
+        for (half, isRead) in [(1_000, true), (9 << 20, false)] {
+            do {
+                let database = try Database("\(place.path)/journal.db")
+                try database.execute("UPDATE change SET value = hex(zeroblob(\(half)))")
+            }
+            if isRead {
+                #expect(try self.read(place).map(\.change.value.utf8.count) == [2 * half])
+            } else {
+                #expect(throws: JournalFailure.self) { _ = try self.read(place) }
+            }
+        }
     }
 
     /// What others keep beside our tables is theirs, to who reads as to the broker.
