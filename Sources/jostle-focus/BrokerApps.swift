@@ -53,7 +53,7 @@ final class BrokerApps {
         let options: [String: Value] = [:]
         self.bus.call(Self.broker, "Watch", options, autoStart: false) { [weak self] result in
             self?.answered(result, in: round) { (_: borrowing Message) throws(BusError) in
-                self?.list([:], in: round)
+                self?.list(in: round)
             }
         }
     }
@@ -67,17 +67,19 @@ final class BrokerApps {
         return self.round
     }
 
-    private func list(_ options: [String: Value], in round: UInt64) {
+    private func list(after known: ObjectPath? = nil, in round: UInt64) {
+        let options: [String: Value] = known.map { [ListOptions.after: .objectPath($0)] } ?? [:]
         self.bus.call(Self.broker, "ListApps", options, autoStart: false) { [weak self] result in
             self?.answered(result, in: round) { (answer: borrowing Message) throws(BusError) in
                 guard let self else { return }
                 let rows = try answer.read(reply: [ListedApp.Wire].self).map { ListedApp($0) }
                 self.take(rows)
-                guard let last = rows.last, self.apps.count < Self.most else {
+                // Each page is behind the one before; a broker that sends others would keep us for ever.
+                guard let last = rows.last?.object, known.map({ $0 < last }) ?? true, self.apps.count < Self.most else {
                     self.isComplete = true
                     return self.tellSoon()
                 }
-                self.list([ListOptions.after: .objectPath(last.object)], in: round)
+                self.list(after: last, in: round)
             }
         }
     }
@@ -106,7 +108,7 @@ final class BrokerApps {
             let (rows, gone, details) = try? message.read(
                 [ListedApp.Wire].self, [ObjectPath].self, [String: Value].self)
         else { return }
-        if details["missed"] == .boolean(true) { self.list([:], in: self.begin()) }
+        if details["missed"] == .boolean(true) { self.list(in: self.begin()) }
         for object in gone { self.apps[object] = nil }
         self.take(rows.map { ListedApp($0) })
         self.tellSoon()

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Takes what a broker is told of windows, players and frozen apps, in its place:
-window-broker.py ADDRESS [refuse | busy | failing] [APP=PID...].
+window-broker.py ADDRESS [refuse | busy | failing | endless] [APP=PID...].
 
 Prints a line for each call: the time of CLOCK_MONOTONIC in µs, the source, and "forget" or the apps in front, those seen and those
 hidden, as `front|visible|hidden`; or which play or are frozen, after "playing" or "frozen". An app whose id is empty is `?`. "refuse"
-lets nobody say anything, "busy" has no room for the first of each call, and "failing" fails then. Each APP is listed as one that this
-process registered, until SIGUSR1: then none is, and whoever watches is told only that it missed something.
+lets nobody say anything, "busy" has no room for the first of each call, "failing" fails then, and "endless" lists the same behind
+all that it listed. Each APP is listed as one that this process registered, until SIGUSR1: then none is, and whoever watches is told
+only that it missed something.
 """
 
 import asyncio
@@ -37,6 +38,7 @@ async def main():
     bus = await MessageBus(bus_address=sys.argv[1]).connect()
     apps = [app.split("=") for app in sys.argv[2:] if "=" in app]
     refuses = "refuse" in sys.argv[2:]
+    endless = "endless" in sys.argv[2:]
     first = next((error for fault, error in FIRST.items() if fault in sys.argv[2:]), None)
     heard = set()
     rows = [
@@ -70,7 +72,7 @@ async def main():
             names, options = message.body
             print(now, options["source"].value, message.member[3:].lower(), *names, flush=True)
         elif (message.member, message.signature) == ("ListApps", "a{sv}"):
-            return Message.new_method_return(message, "a(oa{sv})", [[] if message.body[0] else rows])
+            return Message.new_method_return(message, "a(oa{sv})", [[] if message.body[0] and not endless else rows])
         elif message.member == "Watch":
             watchers.add(message.sender)
         else:

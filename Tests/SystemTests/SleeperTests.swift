@@ -94,6 +94,16 @@ extension Senses {
             try scene.until("playing \(Self.alpha)")
         }
 
+        /// One that lists the same again and again is not asked for ever, and what it listed counts.
+        @Test func aBrokerThatListsWithoutEndIsNotAskedForEver() throws {
+            let scene = try DesktopScene(broker: false)
+            let player = try scene.startPlayer("one", entry: Self.beta, "Playing")
+            try scene.startBroker("endless", "\(Self.alpha)=\(player.pid)")
+            try scene.startFocus("lomiri", [:])
+            try scene.until("playing \(Self.alpha)")
+            _ = try player.terminate()
+        }
+
         /// It learns that there is something that it was not told of, and asks.
         @Test func anAppWhoseEndWasMissedIsForgotten() throws {
             let scene = try DesktopScene(broker: false)
