@@ -133,7 +133,10 @@ package struct DesiredMachine: Sendable {
         self.memory = memory
         self.signer = signer
         // Where that was not written down yet it was whoever may sign now.
-        if self.memory.last?.signer == nil { self.memory.last?.signer = signer }
+        if self.memory.last?.isSignerUnknown == true {
+            self.memory.last?.signer = signer
+            self.memory.last?.isSignerUnknown = false
+        }
         self.allowed = allowed
         self.confirmWithin = min(max(confirmWithin, Self.confirmRange.lowerBound), Self.confirmRange.upperBound)
         self.budgetSince = now

@@ -20,6 +20,8 @@ package struct DesiredMemory: Equatable, Sendable {
         package var problem: DesiredProblem?
         /// The key by which it had to be signed; `nil`: by none. Versions of another one are counted anew.
         package var signer: String?
+        /// Whoever wrote it down did not say which key that was.
+        package var isSignerUnknown = false
 
         package init(
             version: UInt64, outcome: Outcome, count: Int, scope: String, problem: DesiredProblem? = nil,
@@ -53,8 +55,15 @@ extension DesiredMemory.Attempt {
     package var value: DataValue {
         .fields([
             "version": .count(self.version), "outcome": .text(self.outcome.rawValue), "count": .count(self.count),
-            "for": .text(self.scope), "problem": self.problem?.value, "signer": self.signer.map { .text($0) },
+            "for": .text(self.scope), "problem": self.problem?.value,
+            "signer": self.signerValue,
         ])
+    }
+
+    /// That there was no key is written down, too: so it is told from what an earlier version did not write down.
+    private var signerValue: DataValue? {
+        guard !self.isSignerUnknown else { return nil }
+        return self.signer.map { DataValue.text($0) } ?? DataValue.null
     }
 
     package init?(_ value: DataValue) {
@@ -64,5 +73,6 @@ extension DesiredMemory.Attempt {
         self.init(
             version: version, outcome: outcome, count: Int(clamping: count), scope: scope,
             problem: value["problem"].flatMap { DesiredProblem($0) }, signer: value["signer"]?.text)
+        self.isSignerUnknown = value["signer"] == nil
     }
 }

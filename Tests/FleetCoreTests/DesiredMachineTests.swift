@@ -236,12 +236,31 @@ private final class Bench {
 
     /// What was written down before keys were goes on under the key that there is.
     @Test func versionsWithoutAKeyGoOn() {
-        let last = DesiredMemory.Attempt(version: 12, outcome: .applied, count: 1, scope: "@north")
+        let last = DesiredMemory.Attempt(
+            .fields(["version": .count(12), "outcome": .text("applied"), "count": .count(1), "for": .text("@north")]))
         let memory = DesiredMemory(inForce: Bench.state(12), confirmed: Bench.state(12), last: last)
         let bench = Bench(memory, signedBy: "new")
         let report = bench.report(.refused, 9, inForce: 12, "it is older than version 12")
         #expect(bench.step(.offered(Bench.scope, Bench.state(9), isNew: true)) == [.report(report)])
         #expect(bench.machine.inForce.version == 12)
+    }
+
+    /// While nobody had to sign, somebody wanted the last version that there is. A key takes that from him.
+    @Test func theFirstKeyCountsVersionsAnew() {
+        let last = DesiredMemory.Attempt(
+            version: DesiredLimits.version, outcome: .applied, count: 1, scope: "@north", signer: nil)
+        let state = Bench.state(DesiredLimits.version)
+        let memory = DesiredMemory(inForce: state, confirmed: state, last: DesiredMemory.Attempt(last.value))
+        #expect(memory.last == last)
+        let unsigned = Bench(memory)
+        #expect(
+            unsigned.step(.offered(Bench.scope, Bench.state(2), isNew: true)) == [
+                .report(
+                    unsigned.report(
+                        .refused, 2, inForce: state.version, "it is older than version \(DesiredLimits.version)"))
+            ])
+        let bench = Bench(memory, signedBy: "new")
+        #expect(bench.step(.offered(Bench.scope, Bench.state(2), isNew: true)) == [.stage(Bench.state(2))])
     }
 
     @Test func aVersionThatStandsForSomethingElseIsRefused() {
