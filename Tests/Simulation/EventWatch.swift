@@ -116,6 +116,8 @@ struct EventWatch {
     private var answeredMissing: (launch: UInt64, numbers: [UInt64])?
     /// What is to outlive the broker since an app came last.
     private var born: Set<Key> = []
+    /// For which the disk had no room.
+    private var leftOut: Set<Row> = []
     /// Acknowledged, and perhaps on the disk yet.
     private var settling: Set<Key> = []
     /// The answer that is taken now.
@@ -240,7 +242,11 @@ struct EventWatch {
     mutating func passes(_ app: AppID, to user: UInt32, hadOwn: Bool) {
         let nobodys = self.numbers.removeValue(forKey: Box(app: app, user: nil))
         let box = Box(app: app, user: user)
-        if !hadOwn { self.numbers[box] = nobodys }
+        if !hadOwn {
+            self.numbers[box] = nobodys
+            // What he was called for of a queue before went with that.
+            self.calls = self.calls.filter { $0.value.box != box }
+        }
         for (key, record) in self.records where hadOwn && record.box == Box(app: app, user: nil) {
             self.records[key]?.sentBefore = record.sent
         }
@@ -495,6 +501,15 @@ struct EventWatch {
         self.records[key] = record
     }
 
+    /// The disk has room for an event, or has none: then it is not there after the broker, unless it was before.
+    mutating func isKept(_ stored: StoredEvent, _ isKept: Bool) {
+        let row = Row(stored)
+        if isKept { self.leftOut.remove(row) } else { self.leftOut.insert(row) }
+        if !isKept, self.owed.contains(row.key) {
+            self.find("\(stored.app) \(stored.event.sequence): was on the disk, and there is no room for it any more")
+        }
+    }
+
     /// An app comes.
     mutating func handsOn() { self.born = [] }
 
@@ -520,7 +535,7 @@ struct EventWatch {
         let due = Set(due.lazy.filter { !$0.app.isAnonymous }.map { Row($0) })
         self.counts.committed += rows.count
         if rows != due {
-            if let lost = due.subtracting(rows).first {
+            if let lost = due.subtracting(rows).subtracting(self.leftOut).first {
                 self.find("\(lost.key.app): is due for good, and not on the disk: \(lost)")
             }
             if let left = rows.subtracting(due).first {
@@ -599,6 +614,7 @@ struct EventWatch {
         self.calls = [:]
         self.answeredCall = []
         self.settling = []
+        self.leftOut = []
         self.answer = nil
     }
 

@@ -37,17 +37,20 @@ struct Setup {
     static func detectors(ofFile version: Int) -> [Int] { version == 1 ? [0] : [1, 2] }
 
     let rules: [Policy]
+    /// So many changes may wait for the disk. The real one takes more than most lives ever have, so that some are to have less.
+    let room: Int
 
     /// How much may be kept for an app.
-    private static let room = [1_600, 8_000, 40_000, 262_144]
+    private static let bytes = [1_600, 8_000, 40_000, 262_144]
     /// Each policy with each of these. Many lives have the same.
     private static let everyRule: [[Policy]] = (0..<policies).map { index in
-        room.map { Setup.policy(index, keeping: $0) }
+        bytes.map { Setup.policy(index, keeping: $0) }
     }
 
     init(seed: UInt64) {
         var random = SeededRandom(seed: ~seed)
         self.rules = Self.everyRule.map { rules in rules.randomElement(using: &random) ?? rules[0] }
+        self.room = random.chance(0.25) ? 24 : 4_096
     }
 
     // MARK: Detectors

@@ -98,11 +98,14 @@ struct SimulatedStore {
     private var floor: UInt64?
     private var losses = 0
 
+    /// So many changes may wait for the writer.
+    private let room: Int
     /// So many that none has ever run out.
     private static let epochs: UInt64 = 1 << 16
 
     /// A process begins. Its epochs begin behind all that were given out, if the disk says so in time.
-    init(wall: UInt64, on disk: inout SimulatedDisk) {
+    init(wall: UInt64, on disk: inout SimulatedDisk, room: Int) {
+        self.room = room
         self.floor = wall
         self.losses = disk.losses
         guard disk.mood == .well else { return }
@@ -139,9 +142,11 @@ struct SimulatedStore {
         self.news.append(.epochs(disk.reserve(Self.epochs, from: floor)))
     }
 
-    mutating func keep(_ event: DueEvent, again: Bool = false) {
-        self.waiting.add(event, isKnown: again)
+    /// Returns whether there is room for it.
+    mutating func keep(_ event: DueEvent, again: Bool = false) -> Bool {
+        let isKept = self.waiting.add(event, isKnown: again, upTo: again ? .max : self.room)
         self.handsOver()
+        return isKept
     }
 
     mutating func forget(_ event: DueEvent) {

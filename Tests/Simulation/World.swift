@@ -195,7 +195,7 @@ struct World {
     private mutating func begin() {
         guard self.process == nil else { return }
         let wall = UInt64(max(0, self.wall))
-        var store = SimulatedStore(wall: wall, on: &self.disk)
+        var store = SimulatedStore(wall: wall, on: &self.disk, room: self.setup.room)
         let epoch = store.takeFirstEpoch() ?? wall
         var core = Broker(policy: self.setup.rules[0], epoch: epoch, keeper: Setup.user(of: 0))
         core.keepSteps()
@@ -723,7 +723,7 @@ struct World {
 
     private mutating func keep(_ event: StoredEvent, again: Bool = false) {
         let due = self.due(event)
-        self.process?.store.keep(due, again: again)
+        if let isKept = self.process?.store.keep(due, again: again) { self.events.isKept(event, isKept) }
     }
 
     /// The writer has a turn.

@@ -157,7 +157,9 @@ final class ReaderClaim {
             let rate = self.history.rate(from: self.begin, to: self.history.next - 1), rate <= self.request.pace.rate
         else { return nil }
         let newest = Double(self.history.next - 1)
-        if let last, self.isTooMuch(from: Int(last.sample), to: self.history.next - 1, rate) { return nil }
+        // It has had none yet where what all may see was taken just before it came.
+        let last = self.last.map { Int($0.sample) } ?? self.begin - 1
+        if last >= 0, self.isTooMuch(from: last, to: self.history.next - 1, rate) { return nil }
         return self.last?.sample == newest
             ? nil : "\(self.last.map { "\($0.sample)" } ?? "nothing") is the last of it, and \(newest) of the sensor"
     }
