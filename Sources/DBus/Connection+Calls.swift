@@ -48,7 +48,7 @@ extension Connection {
     /// Calls a method; `then` runs once on the loop, never before this returns.
     package func call<each T: WireValue>(
         _ target: CallTarget, _ member: String, _ arguments: repeat each T, timeout: Int32 = Connection.callTimeout,
-        autoStart: Bool = true, then: @escaping (consuming CallResult) -> Void
+        autoStart: Bool = true, takesDescriptors: Bool = false, then: @escaping (consuming CallResult) -> Void
     ) {
         let message: Message
         do throws(BusError) {
@@ -58,7 +58,7 @@ extension Connection {
         }
         message.write(repeat each arguments)
         message.setAutoStart(autoStart)
-        self.send(message, timeout: timeout, then: then)
+        self.send(message, timeout: timeout, takesDescriptors: takesDescriptors, then: then)
     }
 
     /// Calls a method whose answer does not matter, and gets none.

@@ -370,13 +370,17 @@ package final class Connection {
     }
 
     /// Sends a call and hands its reply to `then`.
-    func send(_ message: borrowing Message, timeout: Int32, then: @escaping (consuming CallResult) -> Void) {
+    func send(
+        _ message: borrowing Message, timeout: Int32, takesDescriptors: Bool = false,
+        then: @escaping (consuming CallResult) -> Void
+    ) {
         guard unsafe self.raw != nil else {
             return self.afterRound { then(.failure(.disconnected("not connected to the \(self.address)"))) }
         }
         let callee = Callee(message.destination ?? DBUS_SERVICE_DBUS)
         self.pending.prepare(for: callee)
-        self.pending.add(self.send(message), to: callee, timeout: timeout, then: then)
+        self.pending.add(
+            self.send(message), to: callee, timeout: timeout, takesDescriptors: takesDescriptors, then: then)
     }
 
     /// Tells whose connection a caller's is; at once, if that is known.
@@ -463,10 +467,12 @@ package final class Connection {
 
     fileprivate func handle(_ raw: OpaquePointer) -> DBusHandlerResult {
         // SAFETY: libdbus lends a live message.
+        let message = unsafe Message(retaining: raw)
+        if message.hasDescriptors, !self.pending.asksForDescriptors(message) { self.signals.tookDescriptors() }
         switch unsafe Message.kind(of: raw) {
-        case .call: self.incoming.take(MethodCall(unsafe Message(retaining: raw), on: self))
-        case .signal: self.handleSignal(unsafe Message(retaining: raw))
-        case .reply, .error: self.pending.take(unsafe Message(retaining: raw))
+        case .call: self.incoming.take(MethodCall(message, on: self))
+        case .signal: self.handleSignal(message)
+        case .reply, .error: self.pending.take(message)
         case .unknown: break
         }
         return DBUS_HANDLER_RESULT_HANDLED

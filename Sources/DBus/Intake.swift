@@ -41,6 +41,18 @@ struct Intake {
         return true
     }
 
+    /// Descriptors came that nobody asked for. A bus counts those, too, that wait for us (dbus-daemon `max_outgoing_unix_fds`: 64 on a system's
+    /// bus), and a few small messages are enough to fill that. Returns whether a doubt begins with it.
+    mutating func tookDescriptors() -> Bool {
+        guard !self.isInDoubt else {
+            self.level = Self.most
+            return false
+        }
+        self.level = 0
+        self.isInDoubt = true
+        return true
+    }
+
     /// It is asked how things are. Returns whether that is the last time: where as much has come again, it is to be asked after another pause.
     mutating func ask() -> Bool {
         self.isInDoubt = self.level >= Self.most

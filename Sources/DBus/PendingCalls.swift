@@ -32,6 +32,7 @@ final class PendingCalls {
 
     private struct Call {
         let callee: Callee
+        let takesDescriptors: Bool
         let then: Handler
         let timer: EventLoop.TimerID?
     }
@@ -61,12 +62,14 @@ final class PendingCalls {
     }
 
     /// Waits for the reply to the call with this serial; no longer than `timeout` milliseconds.
-    func add(_ serial: UInt32, to callee: Callee, timeout: Int32, then: @escaping Handler) {
+    func add(
+        _ serial: UInt32, to callee: Callee, timeout: Int32, takesDescriptors: Bool, then: @escaping Handler
+    ) {
         var timer: EventLoop.TimerID?
         if timeout != Connection.noTimeout {
             timer = self.loop.schedule(after: Int64(timeout) * 1_000) { [weak self] in self?.giveUp(serial) }
         }
-        let call = Call(callee: callee, then: then, timer: timer)
+        let call = Call(callee: callee, takesDescriptors: takesDescriptors, then: then, timer: timer)
         // Serials come round after four thousand million messages.
         if let old = self.calls.updateValue(call, forKey: serial) { self.end(old, .noReply("no answer for very long")) }
     }
@@ -84,6 +87,15 @@ final class PendingCalls {
         } else {
             call.then(.success(reply))
         }
+    }
+
+    /// Whether a message is an answer that may bring descriptors: of the bus, of a service, or of a connection that was asked for some.
+    func asksForDescriptors(_ message: borrowing Message) -> Bool {
+        guard message.kind == .reply, let call = self.calls[message.replySerial],
+            self.counts(message, for: call.callee)
+        else { return false }
+        guard case .peer = call.callee else { return true }
+        return call.takesDescriptors
     }
 
     private func counts(_ reply: borrowing Message, for callee: Callee) -> Bool {

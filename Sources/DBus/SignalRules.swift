@@ -53,6 +53,11 @@ final class SignalRules {
         if self.intake.took(of: bytes, at: Clock.monotonic.now()) { self.askLater() }
     }
 
+    /// Descriptors came that nobody asked for.
+    func tookDescriptors() {
+        if self.intake.tookDescriptors() { self.askLater() }
+    }
+
     private func askLater() {
         self.loop.set(&self.timer, after: Intake.pause) { [weak self] in self?.ask() }
     }

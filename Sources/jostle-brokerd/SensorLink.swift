@@ -256,7 +256,8 @@ final class SensorLink {
     /// Has samples come over a descriptor; as signals, should the reader have none for us.
     private func openStream(_ sensor: String, _ pace: SensorPace, _ target: CallTarget, _ request: UInt64) {
         let readers = self.readers
-        self.bus.call(target, "OpenStream", Self.options(pace), autoStart: false) { [weak self] result in
+        self.bus.call(target, "OpenStream", Self.options(pace), autoStart: false, takesDescriptors: true) {
+            [weak self] result in
             guard let self, self.readers == readers, self.requests[sensor] == request else { return }
             do throws(BusError) {
                 let (descriptor, options) = try result.take().read(reply: WireDescriptor.self, [String: Value].self)

@@ -45,4 +45,15 @@ import Testing
         #expect(self.intake.ask() && !self.intake.isInDoubt)
         #expect(self.take(2 * Intake.most, at: Intake.pause).first.map { $0 < Intake.most / 2_048 } == true)
     }
+
+    /// A bus keeps few of those, however small the messages are that bring them.
+    @Test mutating func descriptorsThatNobodyAskedForAreDoubted() {
+        #expect(self.intake.tookDescriptors() && self.intake.isInDoubt)
+        #expect(self.intake.ask() && !self.intake.isInDoubt)
+        // Those that come before it is asked may come after what was left out: it is asked once more.
+        let begins = [self.intake.tookDescriptors(), self.intake.tookDescriptors()]
+        #expect(begins == [true, false])
+        #expect(!self.intake.ask() && self.intake.isInDoubt)
+        #expect(self.intake.ask() && !self.intake.isInDoubt)
+    }
 }

@@ -11,6 +11,7 @@ Each step is one argument. PEER is a connection with a name of the test's choosi
     PEER name           prints "PEER name UNIQUE"
     PEER hear [MEMBER]  prints "PEER heard SENDER MEMBER BODY" for each signal (of that name) that is sent to it from now on
     PEER await N        returns when N more of them have arrived
+    PEER answer N       answers each ping with N descriptors that nobody asked for
     PEER drop [N]       closes the descriptor that came with the last answer, or the one at that place of those it holds
     PEER packets N      reads N packets from its last descriptor, and prints "PEER packet KIND COUNT SEQUENCE VALUES" for each
     PEER ask [HEX]      sends a packet into its last descriptor
@@ -65,10 +66,12 @@ class Peer:
     def __init__(self, name, bus):
         self.name, self.bus = name, bus
         self.calls, self.heard, self.wanted, self.last, self.held = set(), None, [], None, []
-        self.open = []
+        self.open, self.gifts = [], []
         bus.add_message_handler(self.arrived)
 
     def arrived(self, message):
+        if self.gifts and message.member == "Ping" and message.message_type is MessageType.METHOD_CALL:
+            return Message.new_method_return(message, "h", [0], unix_fds=self.gifts)
         if message.reply_serial in self.calls:
             if message.message_type is MessageType.ERROR:
                 print(self.name, "error", f"{message.error_name}:", *message.body, flush=True)
@@ -121,6 +124,8 @@ class Peer:
         elif verb == "await":
             for _ in range(int(words[0])):
                 await self.heard.acquire()
+        elif verb == "answer":
+            self.gifts = [os.open(os.devnull, os.O_RDONLY)] * int(words[0])
         elif verb == "drop":
             os.close(self.held.pop(int(words[0]) if words else -1))
         elif verb == "packets":

@@ -753,6 +753,18 @@ extension Senses {
             try flood.waitUntilSaid("staying")
         }
 
+        /// The bus keeps few descriptors for the reader: it has dropped that word as well where somebody answers with some.
+        @Test func aWordOfPolkitThatIsLostBehindDescriptorsIsMissed() throws {
+            let (scene, script) = try self.whereAliceListens()
+            try scene.say("yes", of: Self.bob)
+            let other = try scene.stage.startScript(as: Stage.somebody, ["p answer 16", "p \(Self.claim(100))"])
+            _ = try other.waitForLine { $0.hasPrefix("p ok ") }
+            // Not a word of it.
+            try scene.say("no", of: Self.alice)
+            let line = try script.waitForLine { $0.contains(" ClaimChanged ") }
+            #expect(line.contains("\"resting\": \"inactive\""), "\(line)")
+        }
+
         /// Nobody waits for polkit longer than once, and it is tried again.
         @Test func aPolkitThatNeverAnswersKeepsNobodyWaiting() throws {
             let scene = try Scene()
