@@ -48,6 +48,8 @@ package struct Arbiter: Sendable {
     package func groups(of detector: DetectorID) -> [Int32] { self.contests.detectors[detector]?.groups ?? [] }
     /// Whether an epoch is still to be decided, for one of its candidates at least.
     package func isOpen(_ epoch: UInt64) -> Bool { self.contests.isOpen(epoch) }
+    /// Whether an app has the event of an order, and may pass it on.
+    package func isOffered(_ epoch: UInt64, to app: AppHandle) -> Bool { self.contests.isOffered(epoch, to: app) }
 
     /// The next sample time at which something happens without a hit.
     package var nextMotionDeadline: Timestamp? { self.contests.nextMotionDeadline }

@@ -151,6 +151,7 @@ struct Clerk {
     ) throws(Refusal) {
         guard self.listeners.registry.has(app) else { throw .unknownClient }
         var covered: [UInt64] = []
+        var offered: [UInt64] = []
         let verdict = self.post.change(app, &actions) { queue, wants in
             let first = wants.count
             let verdict = queue.acknowledge(event, at: arrival, &wants)
@@ -158,9 +159,17 @@ struct Clerk {
             where other.epoch != event.epoch && !covered.contains(other.epoch) {
                 covered.append(other.epoch)
             }
+            offered = queue.outgoing.covered
             return verdict
         }
         if verdict == .mismatched { return }
+        // What nobody has to acknowledge is kept by no queue: whether it is to be answered still, the order knows.
+        for epoch in offered
+        where epoch != event.epoch && !covered.contains(epoch)
+            && self.listeners.hearing.arbiter.isOffered(epoch, to: app)
+        {
+            covered.append(epoch)
+        }
         // Of what it covers it is as much an answer: nobody waits for another one.
         for epoch in covered { self.listeners.hearing.tell(.answer(app, epoch: epoch, answer), at: arrival) }
         self.tell(.answer(app, epoch: event.epoch, answer), at: arrival, &actions)

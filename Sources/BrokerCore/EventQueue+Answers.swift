@@ -30,6 +30,7 @@ extension EventQueue {
         _ name: EventName, at now: Timestamp, _ actions: inout [QueueAction]
     ) -> AckVerdict {
         let (verdict, course) = self.verdict(on: name)
+        self.outgoing.answered(name, isKept: verdict == .taken && course.order != nil)
         switch verdict {
         case .unknown: break
         case .mismatched: self.staleAcks &+= 1
@@ -116,6 +117,7 @@ extension EventQueue {
         }
         // It was on its way twice, or has ended or waits for who comes next since it was.
         if event.wantsAck { return self.takeBackAgain(event) }
+        self.outgoing.takeOffer(event.sequence)
         // It may have been sent before, by another broker or under another number.
         var kept = taken ?? KeptEvent(event)
         if taken == nil, event.isRedelivered { kept.attempts = 1 }

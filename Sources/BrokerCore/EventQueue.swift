@@ -115,6 +115,7 @@ package struct EventQueue: Sendable {
             return (event, false)
         }
         if self.isOpen, !event.wantsAck, self.waiting.isEmpty, self.lost.isEmpty, self.catchingUp == nil {
+            self.outgoing.offer(event)
             return (event, true)
         }
         self.keep(KeptEvent(event), at: now, &actions)
@@ -151,8 +152,7 @@ package struct EventQueue: Sendable {
             || self.waiting.all.contains { $0.event.epoch == epoch }
     }
 
-    /// Makes room by giving up what waits and is older, the oldest first. What was sent and may still be acknowledged
-    /// stays.
+    /// Makes room by giving up what waits and is older, the oldest first. What was sent and may still be acknowledged stays.
     mutating func makeRoom(
         for size: Int, before sequence: UInt64 = .max, at now: Timestamp, _ actions: inout [QueueAction]
     ) -> Bool {
@@ -205,6 +205,7 @@ package struct EventQueue: Sendable {
             self.bytes -= kept.event.bytes
             // It is on the disk, and its verdict says that it waits, until it went out; or should it come back, it was handed over before.
             if kept.isStored || kept.isLaunching || kept.attempts > 0 { self.outgoing.add(kept) }
+            if kept.attempts == 0 { self.outgoing.offer(kept.event) }
             return self.rest()
         }
         kept.goes(as: self.outgoing.next())

@@ -226,6 +226,12 @@ struct Outgoing: Sendable {
     private var going: [KeptEvent] = []
     /// Acknowledged or given up lately, so that an acknowledgement of them is known to be late and not wrong.
     var ended = EndedLately()
+    /// The last that went out, need not be acknowledged and may be left to the next one: an answer is for those before it, too.
+    private var offers: [EventName] = []
+    /// The epochs of those that the last answer was for besides.
+    private(set) var covered: [UInt64] = []
+
+    private static let mostOffers = 32
 
     /// Which sending the next one is.
     mutating func next() -> UInt64 {
@@ -241,10 +247,33 @@ struct Outgoing: Sendable {
         return self.going.remove(at: index)
     }
 
-    /// Nobody is there any more to whom any of it could go.
+    /// Nobody is there any more to whom any of it could go, or who could answer.
     mutating func takeAll() -> [KeptEvent] {
-        defer { self.going = [] }
+        defer { (self.going, self.offers) = ([], []) }
         return self.going
+    }
+
+    // MARK: What may be answered without being kept
+
+    /// It goes out for the first time.
+    mutating func offer(_ event: Event) {
+        guard event.answerBy != nil, !event.wantsAck else { return }
+        if self.offers.count == Self.mostOffers { self.offers.removeFirst() }
+        self.offers.append(EventName(sequence: event.sequence, epoch: event.epoch))
+    }
+
+    /// It comes back: the app does not have it.
+    mutating func takeOffer(_ sequence: UInt64) { self.offers.removeAll { $0.sequence == sequence } }
+
+    /// The app answers an event, and with that all that it was sent before.
+    ///
+    /// - Parameter isKept: It is one that is to be acknowledged, and was sent to this connection.
+    mutating func answered(_ name: EventName, isKept: Bool) {
+        self.covered = []
+        // Of another event with this number, or of one that was sent to nobody here, nothing follows.
+        guard isKept || self.offers.contains(name) else { return }
+        self.covered = self.offers.filter { $0.sequence < name.sequence }.map(\.epoch)
+        self.offers.removeAll { $0.sequence <= name.sequence }
     }
 }
 

@@ -240,6 +240,35 @@ import Testing
         #expect(bench.events.isEmpty)
     }
 
+    /// So it is with what need not be acknowledged, where the answer names what the app was sent.
+    @Test(arguments: [(Answer.consume, [Reason.taken, .consumed], [UInt64]()), (.pass, [.passed], [1, 2])])
+    func whatAnAnswerCoversNeedNotBeKept(_ answer: Answer, _ verdicts: [Reason], _ sequences: [UInt64]) throws {
+        var group = Self.group(.ordered)
+        group.quiet = .milliseconds(100)
+        var bench = Bench(policy: Self.policy(group: group))
+        let gentle = try self.app(&bench, 0, "org.example.Gentle", threshold: 2)
+        let hard = try self.app(&bench, 1, "org.example.Hard", threshold: 3)
+        bench.feed([3.5, 0, 3.5])
+        let offered = bench.events
+        #expect(offered.map(\.0) == [hard, hard] && offered.map(\.1.sequence) == [1, 2])
+        _ = bench.take()
+        let last = try #require(offered.last?.1)
+        let wrong = EventName(sequence: last.sequence, epoch: last.epoch + 9)
+        try bench.core.answer(hard, wrong, answer, at: bench.now, &bench.actions)
+        #expect(bench.events.isEmpty)
+        try bench.core.answer(hard, self.name(last), answer, at: bench.now, &bench.actions)
+        let reasons = offered.map { _, event in
+            bench.core.records.find(VerdictQuery(.epoch(event.epoch), for: .user(0))).map(\.verdict.reason)
+        }
+        #expect(reasons == [verdicts, verdicts])
+        bench.core.tick(at: bench.now + .milliseconds(399), &bench.actions)
+        let next = bench.events
+        #expect(next.allSatisfy { $0.0 == gentle } && next.map(\.1.sequence) == sequences)
+        let stale = bench.core.arbiter.staleAnswers
+        // Only of the name that was wrong.
+        #expect(stale == 1)
+    }
+
     @Test func aRemovedDetectorTakesItsEventsWithIt() throws {
         var bench = Bench(policy: Self.policy { $0.reliability = .ack })
         let client = try self.app(&bench, 0, "org.example.A")
