@@ -324,9 +324,10 @@ class App:
     def _answer(self, event: Event, answer: Answer) -> None:
         # Without a broker it is kept in mind: the next one is told in Subscribe, or when it sends a copy.
         self._desk.remember(event.name, answer)
-        # It would be for what the app was launched with before, too: it comes once more when that is done. Where others wait for the
-        # answer it is given.
+        # It would be for what the app was launched with before, too, and is given when that is done. Where others wait for the answer it
+        # is given now.
         if event.answer_by is None and self._desk.is_launched_before(event.name):
+            self._desk.withhold(event, answer)
             return
         if self._object:
             self._link.tell(self._object, APP, "Ack", "ttsa{sv}", *event.name, answer, {})
@@ -669,10 +670,17 @@ class App:
                     answer = await _run(self._launch, launch)
         except Exception as error:
             _log.exception("the handler of a launch failed")
+            self._give_withheld()
             return Message.new_error(message, _error(FAILED), _described(error))
         word: Answer = "pass" if answer == "pass" else "consume"
         self._desk.remember_launch(launch.events, word)
+        self._give_withheld()
         return Message.new_method_return(message, "s", [word])
+
+    def _give_withheld(self) -> None:
+        """Answers what waited for a launch. The broker may send it again after a minute only, and nothing else until then."""
+        for event, answer in self._desk.release():
+            self._answer(event, answer)
 
     async def _run_task(self, message: Message) -> Message:
         """The broker wants to hear at once that we have it; the work comes after the answer."""

@@ -38,6 +38,8 @@ class Desk:
         # What the app is launched with and works on, and what of that came once more meanwhile.
         self._launched: list[Event] = []
         self._copies: dict[EventName, Event] = {}
+        # What was left unanswered because of that, and is to be answered when it is done.
+        self._withheld: dict[EventName, tuple[Event, Answer]] = {}
 
     # What comes.
 
@@ -82,13 +84,30 @@ class Desk:
             names = {event.name for event in self._launched}
             for event in events:
                 copy = None if event.name in names else self._copies.pop(event.name, None)
-                if copy and not is_done:
+                if copy and is_done:
+                    self._withheld[copy.name] = (copy, "consume")
+                elif copy:
                     self._put(copy)
 
     def is_launched_before(self, name: EventName) -> bool:
         """The app works on something that it was launched with and that has come once more: an answer to this one would be for that,
         too."""
         return any(_is_covered(copy, name) for copy in self._copies.values())
+
+    def withhold(self, event: Event, answer: Answer) -> None:
+        """Has an answer wait until the app is done with what it was launched with."""
+        if event.wants_ack:
+            self._withheld[event.name] = (event, answer)
+
+    def release(self) -> list[tuple[Event, Answer]]:
+        """The answers that waited for a launch, in order; but what would be one to something that is open comes once more."""
+        withheld, self._withheld = self._withheld, {}
+        rows = sorted(withheld.values(), key=lambda row: row[0].sequence)
+        return [
+            (event, self._answered.get(event.name, answer))
+            for event, answer in rows
+            if not self._is_open_before(event.name)
+        ]
 
     def _give_way(self) -> None:
         """The oldest event that does not come again gives way, and its place says so."""

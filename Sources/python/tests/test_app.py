@@ -981,6 +981,36 @@ class Launches(Case):
         await self.broker.until(lambda: len(double.answers) == 3)
         self.assertEqual(double.answers[1:], [(1, 1, "consume"), (2, 2, "consume")])
 
+    async def test_what_waited_for_a_launch_is_answered_with_it(self) -> None:
+        begun, let_go = asyncio.Event(), asyncio.Event()
+
+        @self.app.on_launch
+        async def launched(launch: jostle.Launch) -> None:
+            begun.set()
+            await let_go.wait()
+
+        await self.app.connect()
+        await self.app.add("skip", "shake")
+        double = self.broker.app(APP)
+        launch = asyncio.create_task(self.broker.launch("shake", ["skip"]))
+        await self.soon(begun)
+        # The broker has given the launch up, and sends nothing once more for long.
+        await self.broker.again(1, "skip")
+        double.sequence = 1
+        for peak in (5, 6, 7):
+            await self.broker.event("skip", peak, ack=True)
+        events = self.app.events()
+        self.assertEqual([(await self.next(events)).sequence for _ in range(3)], [2, 3, 4])
+        following = asyncio.create_task(self.next(events))
+        await asyncio.sleep(0.05)
+        self.assertEqual(double.answers, [])
+        let_go.set()
+        self.assertEqual(await launch, "consume")
+        await self.broker.until(lambda: len(double.answers) == 4)
+        self.assertEqual(double.answers, [(number, number, "consume") for number in (1, 2, 3, 4)])
+        await self.broker.event("skip", 8)
+        self.assertEqual((await following).peak, 8)
+
     async def test_all_that_it_was_launched_with_is_remembered(self) -> None:
         self.app.on_launch(lambda launch: None)
         await self.app.connect()
