@@ -281,10 +281,12 @@ package final class PacedSender {
     }
 
     /// Asks all once more that have not answered, because their answers may have been lost: the bus tells only who gave one. Who hangs takes some
-    /// more places for that, while half of what his user may have is free.
+    /// more places for that, while half of what his user may have is free. Where there is none now he stays asked: he would be believed to read.
     private func askOnceMore() {
         for (_, peer) in self.asked.sorted(by: { $0.key < $1.key })
-        where peer.pings.count < Self.mostAsked && self.pings.held(by: peer.user) < self.pings.share / 2 {
+        where peer.pings.count < Self.mostAsked && self.pings.held(by: peer.user) < self.pings.share / 2
+            && self.hasPlace(for: peer)
+        {
             peer.flow.pingFailed()
             self.request(peer)
         }

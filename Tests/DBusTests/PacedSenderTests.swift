@@ -253,6 +253,27 @@ extension BusTests {
             try station.until("arrival") { line.listener.seen.last == 20 }
         }
 
+        /// Where others leave his user no place he stays asked: he would be believed to read, who was asked and has not answered.
+        @Test func whoHasNoPlaceToBeAskedOnceMoreStaysAsked() throws {
+            let station = try Station()
+            let stopped = try Listener(on: station, connections: 7)
+            let sender = PacedSender(on: station.connection, patience: 50_000, pings: 8)
+            let peers = stopped.names.map { sender.peer($0) }
+            for (peer, user) in zip(peers, [7, 7, 7, 7, 8, 8, 9] as [UInt32]) {
+                peer.setUser(user)
+                peer.setLimit(10 << 10)
+            }
+            try stopped.stop()
+            for peer in peers {
+                for number in 0..<20 as Range<UInt64> { _ = self.send(number, sender, to: peer) }
+            }
+            #expect(sender.openPings == 7)
+            try station.flood()
+            #expect(sender.openPings == 7 && peers.allSatisfy { $0.window.isPingOpen })
+            try stopped.program.signal(SIGCONT)
+            try station.until("pings") { sender.openPings == 0 }
+        }
+
         /// Who does not answer is the same to all who send to it, and each of them is told of room.
         @Test func allWhoSendToOneAreToldOfRoom() throws {
             let station = try Station()
