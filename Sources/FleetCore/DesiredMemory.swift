@@ -70,8 +70,9 @@ extension DesiredMemory.Attempt {
         guard let version = value["version"]?.count, let outcome = value["outcome"]?.text.flatMap(Outcome.init),
             let count = value["count"]?.integer, let scope = value["for"]?.text
         else { return nil }
+        // One is added to the count, however it came to be what it is.
         self.init(
-            version: version, outcome: outcome, count: Int(clamping: count), scope: scope,
+            version: version, outcome: outcome, count: Int(UInt16(clamping: count)), scope: scope,
             problem: value["problem"].flatMap { DesiredProblem($0) }, signer: value["signer"]?.text)
         self.isSignerUnknown = value["signer"] == nil
     }

@@ -263,6 +263,12 @@ private final class Bench {
         #expect(bench.step(.offered(Bench.scope, Bench.state(2), isNew: true)) == [.stage(Bench.state(2))])
     }
 
+    /// A file that is damaged may say that something was tried as often as a number can say.
+    @Test func howOftenItWasTriedHasABound() {
+        let often = DesiredMemory.Attempt(version: 3, outcome: .interrupted, count: .max, scope: "@north")
+        #expect(DesiredMemory.Attempt(often.value)?.count == 65_535)
+    }
+
     @Test func aVersionThatStandsForSomethingElseIsRefused() {
         let bench = Bench()
         bench.applied(5)
