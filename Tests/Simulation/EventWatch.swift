@@ -247,8 +247,9 @@ struct EventWatch {
             // What he was called for of a queue before went with that.
             self.calls = self.calls.filter { $0.value.box != box }
         }
-        for (key, record) in self.records where hadOwn && record.box == Box(app: app, user: nil) {
-            self.records[key]?.sentBefore = record.sent
+        for (key, record) in self.records where record.box == Box(app: app, user: nil) {
+            // Also what is over, or it would count as what another has had when he comes again.
+            if hadOwn { self.records[key]?.sentBefore = record.sent } else { self.records[key]?.box = box }
         }
         for (number, call) in self.calls where call.box == Box(app: app, user: nil) {
             self.calls[number]?.box = box
