@@ -19,6 +19,13 @@ static inline int CSQLite_bind_blob(sqlite3_stmt *statement, int index, const vo
     return sqlite3_bind_blob64(statement, index, bytes, count, SQLITE_TRANSIENT);
 }
 
+static inline int CSQLite_stop(void *unused) { return unused == 0; }
+
+// Has each statement end with SQLITE_INTERRUPT when it has taken so many steps of SQLite's machine; 0: none does.
+static inline void CSQLite_limit_steps(sqlite3 *database, int steps) {
+    sqlite3_progress_handler(database, steps, CSQLite_stop, (void *)0);
+}
+
 // Whether closing the file leaves what stands in -wal there.
 static inline int CSQLite_keep_wal_unmerged(sqlite3 *database, int is_kept) {
     return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_kept, (int *)0);

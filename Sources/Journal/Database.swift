@@ -60,6 +60,15 @@ struct Database: ~Copyable {
         _ = unsafe sqlite3_limit(self.handle, SQLITE_LIMIT_LENGTH, bytes)
     }
 
+    /// Has no statement take more steps of SQLite's machine than these, in all that it is run; 0: any number. Nothing else bounds what
+    /// a file holds in which many a page leads to the same one.
+    ///
+    /// The corresponding C function is `sqlite3_progress_handler`.
+    borrowing func limitSteps(to steps: Int32) {
+        // SAFETY: the handle is open.
+        unsafe CSQLite_limit_steps(self.handle, steps)
+    }
+
     /// Whether `-wal` begins as one does, or is empty. It does not when somebody emptied it and SQLite, which knows nothing of
     /// that, went on behind what was there.
     var hasWALHeader: Bool {

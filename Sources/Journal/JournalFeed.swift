@@ -54,6 +54,8 @@ package struct JournalFeed: ~Copyable {
         do throws(StoreError) {
             let before = try Self.find(paths)
             let database = try JournalReader.open(paths[0])
+            // These are run again and again, and each time ask for few rows.
+            database.limitSteps(to: 0)
             let events = try database.prepare(
                 """
                 SELECT id, epoch, app, sequence, detector, time, wall, peak, generation, simulated, sent FROM event \

@@ -15,6 +15,10 @@ package struct JournalReader: ~Copyable {
     private static let tables = ["run", "policy", "verdict", "event", "change", "clip", "moment"]
     /// No value of ours is nearly as long, in bytes. A file that is nearly all hole may have some that no memory holds.
     private static let longestValue: Int32 = 16 << 20
+    /// For each byte of it no question takes as many steps: a row has some dozens of bytes, and takes some dozens of steps.
+    private static let stepsPerByte: Int64 = 100
+    /// What is little may always take these.
+    private static let fewSteps: Int64 = 10_000_000
 
     /// Opens the journal in a broker's directory.
     package init(in directory: String) throws(JournalFailure) {
@@ -39,6 +43,9 @@ package struct JournalReader: ~Copyable {
         guard status.size > 0 else { throw StoreError(.broken, "\(path) is no journal: it is empty") }
         let database = try Database(path, readOnly: true)
         database.limitValues(to: Self.longestValue)
+        // What waits beside the file is read with it. A broker writes on: it may become as much again.
+        let size = status.size + (try FileStatus.find("\(path)-wal")?.size ?? 0)
+        database.limitSteps(to: Int32(clamping: Self.fewSteps + min(size, 1 << 32) * Self.stepsPerByte))
         try database.execute("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
         let kind = JournalStore.kind
         guard try database.number("PRAGMA application_id") == Int64(kind.applicationID) else {

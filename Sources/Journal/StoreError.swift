@@ -38,14 +38,15 @@ struct StoreError: Swift.Error, Equatable, Sendable, CustomStringConvertible {
         let primary = result & 0xFF
         let code: Code =
             switch primary {
-            case SQLITE_CORRUPT, SQLITE_NOTADB: .broken
+            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_INTERRUPT: .broken
             case SQLITE_FULL: .full
             case SQLITE_IOERR where result == CSQLite_unread: .unread
             // Our tables refuse nothing that we do: these are others than ours.
             case SQLITE_ERROR, SQLITE_CONSTRAINT: .touched
             default: .unavailable
             }
-        self.init(code, "\(action): \(message) (\(result))")
+        let words = primary == SQLITE_INTERRUPT ? "it takes more work than a file of its size can hold" : message
+        self.init(code, "\(action): \(words) (\(result))")
     }
 
     /// What `errno` tells of a system call on a file. To be made before anything else can change `errno`.

@@ -79,6 +79,46 @@ import Testing
         }
     }
 
+    /// A few pages of which each leads to the next again and again have more rows than anybody could read.
+    @Test func whatHasMorePagesThanItsFileIsNotRead() throws {
+        let place = try Directory()
+        do {
+            let keeper = Keeper(place)
+            keeper.store.note(JournalChange(.lock, user: 1_000, "locked"), at: 1)
+            keeper.close()
+        }
+        #expect(try self.read(place).count == 1)
+        try place.python(
+            """
+            import struct
+            c.execute('PRAGMA wal_checkpoint(TRUNCATE)'); c.execute('PRAGMA journal_mode = DELETE')
+            root = c.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'change'").fetchone()[0]
+            size = c.execute('PRAGMA page_size').fetchone()[0]; c.close()
+            data = bytearray(open(sys.argv[1], 'rb').read())
+            leaf = data[(root - 1) * size:root * size]; assert leaf[0] == 13
+            pages = len(data) // size
+            data += leaf
+            for level in range(6):
+                count = (size - 12) // 7
+                child = pages + 1 + level
+                page = bytearray(size)
+                page[:12] = struct.pack('>BHHHBI', 5, 0, count, size - 5 * count, 0, child)
+                for i in range(count):
+                    place = size - 5 * (i + 1)
+                    page[place:place + 5] = struct.pack('>IB', child, 1)
+                    page[12 + 2 * i:14 + 2 * i] = struct.pack('>H', place)
+                data += page
+            data[(root - 1) * size:root * size] = data[-size:]
+            data[28:32] = struct.pack('>I', len(data) // size)
+            open(sys.argv[1], 'wb').write(data)
+            """, on: "journal.db")
+        #expect {
+            _ = try self.read(place)
+        } throws: {
+            "\($0)".contains("it takes more work than a file of its size can hold")
+        }
+    }
+
     /// What others keep beside our tables is theirs, to who reads as to the broker.
     @Test(arguments: [
         "CREATE VIEW mine AS SELECT app, count(*) AS n FROM event GROUP BY app",
