@@ -19,7 +19,7 @@ final class LaunchLink {
     /// What apps owe an answer to, also to calls for their tasks.
     var owed: OwedAnswers
     /// Launches that wait until another app of their user has answered, as long as they are of use.
-    private var held: [(flight: Flight, connection: String, user: UInt32)] = []
+    private var held: [(flight: Flight, connection: String, claimant: IdentityBinding)] = []
 
     /// A launch that is under way.
     private struct Flight {
@@ -44,7 +44,7 @@ final class LaunchLink {
         // Whose connection a registered one is, the bus has said. One that is just leaving may be what this is for.
         let clients = self.service.links.clients
         if let client = clients[launch.app], clients.has(client), let user = client.uid {
-            return self.call(client.uniqueName, of: user, flight)
+            return self.call(client.uniqueName, IdentityBinding(user: user, proof: client.proof), flight)
         }
         self.find(flight, isStarted: false)
     }
@@ -93,18 +93,13 @@ final class LaunchLink {
             } catch {
                 return self.failed(flight.launch, .left, error)
             }
-            // What is handed over to nobody in particular is nothing that is kept for the app.
-            if flight.handover.user != nil,
-                let mismatch = self.service.links.durable.mismatch(of: flight.launch.app, claimant)
-            {
-                return self.failed(flight.launch, .refused, mismatch)
-            }
-            self.call(owner, of: claimant.user, flight)
+            self.call(owner, claimant, flight)
         }
     }
 
-    private func call(_ connection: String, of user: UInt32, _ flight: Flight) {
-        let launch = flight.launch
+    /// Calls a connection that has the app's name.
+    private func call(_ connection: String, _ claimant: IdentityBinding, _ flight: Flight) {
+        let (launch, user) = (flight.launch, claimant.user)
         // It may have taken too long to find out.
         guard self.service.core.arbiter.isCurrent(launch) else { return }
         // Whose turn was over before its program was up must not act any more; and what was nobody's may be somebody's by now.
@@ -116,6 +111,10 @@ final class LaunchLink {
                 $0.failed(launch, .refused, .identityMismatch("its name is another user's"))
             }
         }
+        // What is handed over to nobody in particular is nothing that is kept for the app.
+        if handover.user != nil, let mismatch = self.service.links.durable.mismatch(of: launch.app, claimant) {
+            return self.tellSoon(of: launch) { $0.failed(launch, .refused, mismatch) }
+        }
         // It may have waited for a place until the bus was gone.
         guard self.service.bus.isReady else { return self.tellSoon(of: launch) { $0.postpone(launch) } }
         switch self.owed.begin(.launch, connection, of: user) {
@@ -126,7 +125,7 @@ final class LaunchLink {
             }
         case .crowded:
             self.held.removeAll { !self.service.core.arbiter.isCurrent($0.flight.launch) }
-            return self.held.append((flight, connection, user))
+            return self.held.append((flight, connection, claimant))
         }
         self.service.setCalled(launch, true)
         // The bus keeps the place of the call until it is answered, however long we wait.
@@ -171,7 +170,7 @@ final class LaunchLink {
     private func callHeld() {
         let held = self.held
         self.held = []
-        for (flight, connection, user) in held { self.call(connection, of: user, flight) }
+        for (flight, connection, claimant) in held { self.call(connection, claimant, flight) }
     }
 
     /// What is left of the time that an app has to come up and to answer, in ms, and not less.
