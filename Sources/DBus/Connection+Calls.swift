@@ -46,19 +46,23 @@ extension Connection {
     package static let noTimeout = Int32.max
 
     /// Calls a method; `then` runs once on the loop, never before this returns.
+    ///
+    /// - Returns: What it is forgotten by; `nil`: it was not sent.
+    @discardableResult
     package func call<each T: WireValue>(
         _ target: CallTarget, _ member: String, _ arguments: repeat each T, timeout: Int32 = Connection.callTimeout,
         autoStart: Bool = true, takesDescriptors: Bool = false, then: @escaping (consuming CallResult) -> Void
-    ) {
+    ) -> SentCall? {
         let message: Message
         do throws(BusError) {
             message = try Message(callTo: target, member)
         } catch {
-            return self.afterRound { then(.failure(error)) }
+            self.afterRound { then(.failure(error)) }
+            return nil
         }
         message.write(repeat each arguments)
         message.setAutoStart(autoStart)
-        self.send(message, timeout: timeout, takesDescriptors: takesDescriptors, then: then)
+        return self.send(message, timeout: timeout, takesDescriptors: takesDescriptors, then: then)
     }
 
     /// Calls a method whose answer does not matter, and gets none.

@@ -333,9 +333,7 @@ package final class Connection {
         if self.matches.remove(text), self.admission.isGreeted { self.callBus("RemoveMatch", text) }
     }
 
-    /// Sends a signal: to one peer, or to everybody who asked for it. False when it could not go.
-    ///
-    /// - Returns: false when the message was left out because the bus does not take what we send.
+    /// Sends a signal: to one peer, or to everybody who asked for it. False: it was left out, as the bus does not take what we send.
     @discardableResult
     package func signal(
         from path: ObjectPath, _ interface: StaticString, _ member: StaticString, to destination: String? = nil,
@@ -349,9 +347,7 @@ package final class Connection {
     }
 
     /// False while the bus is away or far behind in taking what we send.
-    package var canSend: Bool {
-        self.state == .ready && self.backlog < Self.sendLimit
-    }
+    package var canSend: Bool { self.state == .ready && self.backlog < Self.sendLimit }
 
     /// Bytes that the bus has not taken yet.
     var backlog: Int {
@@ -370,16 +366,18 @@ package final class Connection {
     }
 
     /// Sends a call and hands its reply to `then`.
+    @discardableResult
     func send(
         _ message: borrowing Message, timeout: Int32, takesDescriptors: Bool = false,
         then: @escaping (consuming CallResult) -> Void
-    ) {
+    ) -> SentCall? {
         guard unsafe self.raw != nil else {
-            return self.afterRound { then(.failure(.disconnected("not connected to the \(self.address)"))) }
+            self.afterRound { then(.failure(.disconnected("not connected to the \(self.address)"))) }
+            return nil
         }
         let callee = Callee(message.destination ?? DBUS_SERVICE_DBUS)
         self.pending.prepare(for: callee)
-        self.pending.add(
+        return self.pending.add(
             self.send(message), to: callee, timeout: timeout, takesDescriptors: takesDescriptors, then: then)
     }
 

@@ -27,8 +27,10 @@ package final class PacedSender {
         fileprivate var forms = SignalForms()
         /// The bus has said that there is nobody of this name, which no other gets.
         fileprivate var isGone = false
-        /// The numbers of the pings that are open. The answers to all but the last may be lost.
-        fileprivate var pings: [UInt64] = []
+        /// The pings that are open. The answers to all but the last may be lost.
+        fileprivate var pings: [Ping] = []
+        /// The answer to the last one may be lost, too, and it was not asked once more.
+        fileprivate var isLeftInDoubt = false
         /// In whose share its pings are; root's: anybody's places are for it.
         fileprivate var user = UserShares.root
 
@@ -66,6 +68,13 @@ package final class PacedSender {
         weak var peer: Peer?
     }
 
+    fileprivate struct Ping {
+        let number: UInt64
+        /// Who has its place.
+        let user: UInt32
+        let call: SentCall?
+    }
+
     private weak var connection: Connection?
     /// Who has how many pings open.
     private var pings: UserShares
@@ -77,6 +86,10 @@ package final class PacedSender {
     /// Peers that are to be told of room and of which no open ping will tell.
     private var refused: [Waiting] = []
     private var timer: EventLoop.TimerID?
+    /// Asks those whom doubt has left.
+    private var askTimer: EventLoop.TimerID?
+    private var isAskTimerSet = false
+    private var askPause: Int64
     private let loop: EventLoop
     private let patience: Int64
 
@@ -88,6 +101,8 @@ package final class PacedSender {
     private static let sweepAfter = 256
     /// How many pings one peer may have open.
     private static let mostAsked = 3
+    /// How soon, and how seldom in the end, those are asked whom doubt has left, in times of patience.
+    private static let askPauses: ClosedRange<Int64> = 60...600
 
     /// - Parameters:
     ///   - patience: microseconds after which a peer that cannot be asked is believed to read.
@@ -97,10 +112,14 @@ package final class PacedSender {
         self.pings = UserShares(limit: pings, reserve: 0)
         self.loop = connection.loop
         self.patience = patience
+        self.askPause = patience * Self.askPauses.lowerBound
         connection.whenInDoubt { [weak self] isOver in if isOver { self?.askOnceMore() } }
     }
 
-    deinit { if let timer { self.loop.cancel(timer) } }
+    deinit {
+        if let timer { self.loop.cancel(timer) }
+        if let askTimer { self.loop.cancel(askTimer) }
+    }
 
     package var openPings: Int { self.pings.taken }
 
@@ -247,31 +266,32 @@ package final class PacedSender {
     }
 
     private func ping(_ peer: Peer) {
-        let user = peer.user
-        guard let connection = self.connection, self.pings.take(1, for: user) else { return }
+        if self.connection != nil, self.pings.take(1, for: peer.user) { self.sendPing(to: peer, inShareOf: peer.user) }
+    }
+
+    private func sendPing(to peer: Peer, inShareOf user: UInt32) {
+        guard let connection = self.connection else { return self.pings.giveBack(1, for: user) }
         self.asked[peer.name] = peer
         self.lastPing += 1
         let number = self.lastPing
-        peer.pings.append(number)
         let target = CallTarget(peer.name, Self.anyPath, "org.freedesktop.DBus.Peer")
-        connection.call(target, "Ping", timeout: Connection.noTimeout, autoStart: false) {
-            [weak self, weak peer] result in
-            self?.pingEnded(number, peer, of: user, result)
+        let call = connection.call(target, "Ping", timeout: Connection.noTimeout, autoStart: false) {
+            [weak self] result in
+            self?.pingEnded(number, peer, result)
         }
+        peer.pings.append(Ping(number: number, user: user, call: call))
     }
 
-    private func pingEnded(_ number: UInt64, _ peer: Peer?, of user: UInt32, _ result: consuming CallResult) {
-        self.pings.giveBack(1, for: user)
+    private func pingEnded(_ number: UInt64, _ peer: Peer, _ result: consuming CallResult) {
+        guard let index = peer.pings.firstIndex(where: { $0.number == number }) else { return }
+        self.pings.giveBack(1, for: peer.pings.remove(at: index).user)
         // Of one that was asked once more the last answer counts.
-        let isLast = peer?.pings.last == number
-        peer?.pings.removeAll { $0 == number }
-        if let peer, isLast {
-            self.asked[peer.name] = nil
+        if index == peer.pings.endIndex {
+            if self.asked[peer.name] === peer { self.asked[peer.name] = nil }
+            peer.isLeftInDoubt = false
             switch consume result {
             case .success:
-                // What it was asked before it has answered, as messages keep their order: that was lost, and has its place with the bus for as
-                // long as the peer is there.
-                peer.pings = []
+                self.forgetPings(of: peer)
                 peer.flow.pingAnswered()
                 self.look(at: peer)
             case .failure(let error): self.pingFailed(peer, error)
@@ -280,20 +300,56 @@ package final class PacedSender {
         self.pingWhoWaits()
     }
 
+    /// What a peer was asked before it has answered, as messages keep their order; or it is gone. With an answer that it drops a bus forgets the
+    /// call, and never says anything of it.
+    private func forgetPings(of peer: Peer) {
+        for ping in peer.pings {
+            self.pings.giveBack(1, for: ping.user)
+            ping.call?.forget()
+        }
+        peer.pings = []
+    }
+
+    private var inOrder: [Peer] { self.asked.sorted { $0.key < $1.key }.map(\.value) }
+
     /// Asks all once more that have not answered, because their answers may have been lost: the bus tells only who gave one. Who hangs takes some
     /// more places for that, while half of what his user may have is free. Where there is none now he stays asked: he would be believed to read.
     private func askOnceMore() {
-        for (_, peer) in self.asked.sorted(by: { $0.key < $1.key })
-        where peer.pings.count < Self.mostAsked && self.pings.held(by: peer.user) < self.pings.share / 2
-            && self.hasPlace(for: peer)
-        {
+        for peer in self.inOrder {
+            let isBelowHalf = self.pings.held(by: peer.user) < self.pings.share / 2
+            if peer.pings.count < Self.mostAsked, isBelowHalf, self.hasPlace(for: peer) {
+                peer.flow.pingFailed()
+                self.request(peer)
+            } else {
+                peer.isLeftInDoubt = true
+            }
+        }
+        guard self.asked.values.contains(where: \.isLeftInDoubt) else {
+            return self.askPause = self.patience * Self.askPauses.lowerBound
+        }
+        guard !self.isAskTimerSet else { return }
+        self.isAskTimerSet = true
+        self.loop.set(&self.askTimer, after: self.askPause) { [weak self] in self?.askWhoWasLeft() }
+    }
+
+    /// Asks those whom doubt has left in the place of what they were asked first. Where that hangs, and is not lost, it has a place with the bus
+    /// that is counted no more: so it is done more and more seldom.
+    private func askWhoWasLeft() {
+        self.isAskTimerSet = false
+        self.askPause = min(2 * self.askPause, self.patience * Self.askPauses.upperBound)
+        for peer in self.inOrder where peer.isLeftInDoubt {
+            peer.isLeftInDoubt = false
+            let oldest = peer.pings.removeFirst()
+            oldest.call?.forget()
             peer.flow.pingFailed()
-            self.request(peer)
+            peer.flow.pingSent()
+            self.sendPing(to: peer, inShareOf: oldest.user)
         }
     }
 
     private func pingFailed(_ peer: Peer, _ error: BusError) {
         if error.isServiceMissing {
+            self.forgetPings(of: peer)
             peer.flow.pingFailed()
             (peer.isGone, peer.isRefused) = (true, false)
         } else if error.name == BusError.limitsExceeded("").name {
@@ -303,6 +359,7 @@ package final class PacedSender {
             self.look(at: peer)
         } else if [BusError.noReply("").name, BusError.disconnected("").name].contains(error.name) {
             // It left, or the bus did. Asked at once, what fails at once would be asked for ever.
+            self.forgetPings(of: peer)
             peer.flow.pingFailed()
             if peer.isRefused { self.wait(for: peer) }
         } else {

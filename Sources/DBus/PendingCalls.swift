@@ -20,6 +20,17 @@ enum Callee {
     }
 }
 
+/// A call that waits for its reply.
+package struct SentCall {
+    fileprivate weak var calls: PendingCalls?
+    fileprivate let serial: UInt32
+    /// Serials begin anew with each connection to a bus.
+    fileprivate let connections: UInt64
+
+    /// Waits for its reply no more: whoever called hears nothing of it.
+    package func forget() { self.calls?.forget(self) }
+}
+
 /// The calls of a connection that wait for their replies.
 ///
 /// libdbus matches a reply by its serial alone. A bus may let anybody send replies to anybody, and who knows one serial
@@ -40,6 +51,8 @@ final class PendingCalls {
     private let loop: EventLoop
     private let owners: CalleeOwners
     private var calls: [UInt32: Call] = [:]
+    /// How many connections there were.
+    private var connections: UInt64 = 0
     /// Calls that were given up, whose replies may still come; the latest of them.
     private var late: [UInt32] = []
     /// Replies that came from somebody who was not asked, or to nothing.
@@ -64,7 +77,7 @@ final class PendingCalls {
     /// Waits for the reply to the call with this serial; no longer than `timeout` milliseconds.
     func add(
         _ serial: UInt32, to callee: Callee, timeout: Int32, takesDescriptors: Bool, then: @escaping Handler
-    ) {
+    ) -> SentCall {
         var timer: EventLoop.TimerID?
         if timeout != Connection.noTimeout {
             timer = self.loop.schedule(after: Int64(timeout) * 1_000) { [weak self] in self?.giveUp(serial) }
@@ -72,6 +85,7 @@ final class PendingCalls {
         let call = Call(callee: callee, takesDescriptors: takesDescriptors, then: then, timer: timer)
         // Serials come round after four thousand million messages.
         if let old = self.calls.updateValue(call, forKey: serial) { self.end(old, .noReply("no answer for very long")) }
+        return SentCall(calls: self, serial: serial, connections: self.connections)
     }
 
     /// Takes in a reply or an error.
@@ -122,11 +136,19 @@ final class PendingCalls {
     }
 
     private func giveUp(_ serial: UInt32) {
-        guard let call = self.calls.removeValue(forKey: serial) else { return }
+        self.remove(serial)?.then(.failure(.noReply("no answer came in time")))
+    }
+
+    fileprivate func forget(_ call: SentCall) {
+        if call.connections == self.connections { _ = self.remove(call.serial) }
+    }
+
+    private func remove(_ serial: UInt32) -> Call? {
+        guard let call = self.calls.removeValue(forKey: serial) else { return nil }
         if self.late.count >= Self.lateLimit { self.late.removeFirst() }
         self.late.append(serial)
         self.settle(call)
-        call.then(.failure(.noReply("no answer came in time")))
+        return call
     }
 
     private func settle(_ call: Call) {
@@ -144,6 +166,7 @@ final class PendingCalls {
     func endAll() {
         let calls = self.calls.sorted { $0.key < $1.key }
         self.calls = [:]
+        self.connections += 1
         self.late = []
         for (_, call) in calls { self.end(call, .disconnected("the connection to the bus ended")) }
         self.owners.forgetAll()

@@ -22,10 +22,10 @@ final class SensorLink {
     private var requests: [String: UInt64] = [:]
     private let streamsFrom: Double
     private var retryTimer: EventLoop.TimerID?
-    private var silenceTimer: EventLoop.TimerID?
-    /// When that timer runs, while it does.
-    private var silenceSet: Int64?
+    private var silence = Silence()
     private var isStarting = false
+    /// The last question what the reader has.
+    private var listing: SentCall?
     /// The reader has more sensors than are taken in, and that was said.
     private var isCrowded = false
     /// Signals that pretended to be samples of ours, or were none.
@@ -37,6 +37,13 @@ final class SensorLink {
     /// From so many messages a second on, a descriptor saves more than it is worth to see samples on the bus. docs/sensors.md has
     /// the figures.
     static let streamsFrom = 50.0
+
+    /// When it is looked again whether a sensor has fallen silent.
+    private struct Silence {
+        var timer: EventLoop.TimerID?
+        /// When the timer runs, while it does.
+        var due: Int64?
+    }
 
     /// - Parameters:
     ///   - streamsFrom: messages a second from which on samples come over a descriptor.
@@ -109,9 +116,11 @@ final class SensorLink {
         let readers = self.readers
         let target = CallTarget(reader, Path.sensors, InterfaceName.sensors.description)
         // It may hang, and so may we: its answer counts whenever it comes. One that is not waited for any more keeps its place with the
-        // bus all the same, and there are few.
-        self.bus.call(target, "ListSensors", noOptions, timeout: Connection.noTimeout, autoStart: false) {
-            [weak self] result in
+        // bus all the same, and there are few. One that may be lost is waited for no more when it is asked anew.
+        self.listing?.forget()
+        self.listing = self.bus.call(
+            target, "ListSensors", noOptions, timeout: Connection.noTimeout, autoStart: false
+        ) { [weak self] result in
             guard let self, self.readers == readers else { return }
             do throws(BusError) {
                 let list = try result.take().read(reply: [Structure<ObjectPath, [String: Value]>].self)
@@ -306,18 +315,18 @@ final class SensorLink {
     /// A timer while a sensor has to speak. It is let run and set anew, so that nothing has to be done for a sample.
     func watchSilence() {
         guard let next = self.service.now({ core, now in core.sensing.nextSilence(at: now) })?.microseconds else {
-            self.silenceSet = nil
-            return self.service.loop.cancel(&self.silenceTimer)
+            self.silence.due = nil
+            return self.service.loop.cancel(&self.silence.timer)
         }
-        if let silenceSet, silenceSet <= next { return }
+        if let due = self.silence.due, due <= next { return }
         self.setSilenceTimer(next)
     }
 
     private func setSilenceTimer(_ time: Int64) {
-        self.silenceSet = time
-        self.service.loop.set(&self.silenceTimer, at: time, on: .boottime) { [unowned self] in
-            let late = Clock.boottime.now() - (self.silenceSet ?? 0)
-            self.silenceSet = nil
+        self.silence.due = time
+        self.service.loop.set(&self.silence.timer, at: time, on: .boottime) { [unowned self] in
+            let late = Clock.boottime.now() - (self.silence.due ?? 0)
+            self.silence.due = nil
             self.checkSilence(late)
         }
     }

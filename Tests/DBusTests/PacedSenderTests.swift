@@ -37,6 +37,32 @@ private final class Listener {
     }
 }
 
+/// Has a bus be doubted, by an answer with a descriptor that nobody asked for.
+private struct Doubter {
+    private let station: Station
+    private let program: BackgroundProgram
+    private let target: CallTarget
+
+    init(on station: Station) throws {
+        let program = try BackgroundProgram(tool: [
+            "python3", Programs.source("Tests/Scripts/bus-script.py"), station.bus.address, "p answer 1", "p name",
+            "stay",
+        ])
+        let name = try program.waitForLine { $0.hasPrefix("p name ") }.dropFirst("p name ".count)
+        self.station = station
+        self.program = program
+        self.target = CallTarget(String(name), ObjectPath(literal: "/"), "org.freedesktop.DBus.Peer")
+    }
+
+    /// Returns when that is over, and was told.
+    func doubt() throws {
+        var isOver = false
+        self.station.connection.whenInDoubt { isOver = isOver || $0 }
+        self.station.connection.call(self.target, "Ping") { _ in }
+        try self.station.until("it is over") { isOver }
+    }
+}
+
 extension BusTests {
     /// Signals to peers that read, and to peers that do not.
     @Suite(.serialized) struct Pacing {
@@ -251,6 +277,62 @@ extension BusTests {
             #expect(line.sender.openPings == 0 && rooms == 1)
             #expect(self.send(20, line.sender, to: line.peer))
             try station.until("arrival") { line.listener.seen.last == 20 }
+        }
+
+        /// A bus forgets the call with an answer that it drops: nothing comes of it any more, also not when who answered leaves.
+        @Test(arguments: [false, true]) func whoseAnswerIsLostKeepsNoPlace(_ isLeaving: Bool) throws {
+            let station = try Station(
+                additions: "<limit name=\"max_outgoing_bytes\">100000</limit>", on: .dbusDaemon)
+            let doubter = try Doubter(on: station)
+            let line = try self.narrowLine(on: station)
+            try line.listener.stop()
+            for number in 0..<20 as Range<UInt64> { _ = self.send(number, line.sender, to: line.peer) }
+            #expect(line.sender.openPings == 1)
+            // Nobody reads meanwhile what is for us, and behind that the answer finds no room. The listener answers in order.
+            let script = try BackgroundProgram(tool: [
+                "python3", Programs.source("Tests/Scripts/bus-script.py"), station.bus.address,
+                "p send \(station.connection.uniqueName) / org.example.Flood Drop ay [bytes(2<<20)]", "say sent",
+                "p call \(line.listener.names[0]) / org.freedesktop.DBus.Peer Ping", "stay",
+            ])
+            try script.waitUntilSaid("sent")
+            try line.listener.program.signal(SIGCONT)
+            _ = try script.waitForLine { $0.hasPrefix("p ok") }
+            var hasRead = false
+            station.connection.onSignal("org.example.Flood", "Drop") { _ in hasRead = true }
+            try station.until("it is read") { hasRead }
+            #expect(line.sender.openPings == 1)
+            if isLeaving { _ = try line.listener.program.terminate() }
+            try doubter.doubt()
+            try station.until("it is asked once more") { line.sender.openPings == 0 }
+            #expect(self.send(20, line.sender, to: line.peer) == !isLeaving)
+        }
+
+        /// Who was asked as often as may be at once is asked later, in the place of what he was asked first.
+        @Test func whomDoubtHasLeftIsAskedLater() throws {
+            let station = try Station()
+            let doubter = try Doubter(on: station)
+            let listener = try Listener(on: station)
+            let sender = PacedSender(on: station.connection, patience: 20_000)
+            let peer = sender.peer(listener.names[0])
+            peer.setLimit(10 << 10)
+            try listener.stop()
+            for number in 0..<20 as Range<UInt64> { _ = self.send(number, sender, to: peer) }
+            for pings in [2, 3] {
+                try doubter.doubt()
+                #expect(sender.openPings == pings)
+            }
+            let rule = "type='method_call',member='Ping',destination='\(listener.names[0])'"
+            let monitor = try BackgroundProgram(tool: ["dbus-monitor", "--address", station.bus.address, rule])
+            _ = try monitor.waitForLine { $0.contains("NameLost") }
+            try doubter.doubt()
+            try station.until("it is asked") {
+                _ = try? monitor.waitForLine(timeout: .milliseconds(1)) { _ in false }
+                return monitor.output.contains("member=Ping")
+            }
+            #expect(sender.openPings == 3 && peer.window.isPingOpen)
+            try listener.program.signal(SIGCONT)
+            try station.until("pings") { sender.openPings == 0 }
+            #expect(self.send(20, sender, to: peer))
         }
 
         /// Where others leave his user no place he stays asked: he would be believed to read, who was asked and has not answered.
