@@ -193,7 +193,9 @@ struct EventWatch {
                 "\(app) \(event.sequence): redelivered is \(event.isRedelivered), sent \(record.sent) times before")
         }
         if event.isRedelivered { self.counts.again += 1 }
-        if record.isRestored, record.sent == 0 { record.sequence = event.sequence }
+        // Behind what was its user's own it has another number.
+        let isFirst = record.isRestored && record.sent == 0 || record.sent == record.sentBefore
+        if isFirst { record.sequence = event.sequence }
         if record.sequence != event.sequence { self.find("\(app): \(record.sequence) is \(event.sequence) now") }
         if let user = record.box?.user, user != box.user {
             self.find("\(app) \(event.sequence): is user \(user)'s, and goes to another")
@@ -211,7 +213,9 @@ struct EventWatch {
         if numbers.has(number) { self.find("\(app) \(number): sent or told before") }
         if numbers.floor + 1 < number {
             let hole = (numbers.floor + 1..<number).first { !numbers.has($0) }
-            if let hole { self.find("\(app) \(number): before it, \(hole) was neither sent nor told") }
+            // It may have that in its hands, as nobody's and under another number.
+            let isCalled = self.calls.values.contains { $0.box == box && $0.sequences.contains(nil) }
+            if let hole, !isCalled { self.find("\(app) \(number): before it, \(hole) was neither sent nor told") }
         }
     }
 
@@ -329,7 +333,10 @@ struct EventWatch {
             }
             self.settling.insert(key)
             // Who has it knows its number, also when that was another queue's.
-            if isCovered, let box = record.box { self.numbers[box, default: Numbers()].add(event.sequence) }
+            let call = isCovered ? nil : self.calls.values.first { $0.keys.contains(key) }
+            if let box = isCovered ? record.box : call?.box {
+                self.numbers[box, default: Numbers()].add(event.sequence)
+            }
         case .expired:
             self.counts.otherEnds += 1
             if event.ends > now { self.find("\(app) \(event.sequence): expired before its time") }

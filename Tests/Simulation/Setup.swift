@@ -42,9 +42,9 @@ struct Setup {
 
     /// How much may be kept for an app.
     private static let bytes = [1_600, 8_000, 40_000, 262_144]
-    /// Each policy with each of these. Many lives have the same.
+    /// Each policy with each of these, whole and divided. Many lives have the same.
     private static let everyRule: [[Policy]] = (0..<policies).map { index in
-        bytes.map { Setup.policy(index, keeping: $0) }
+        bytes.flatMap { bytes in [false, true].map { Setup.policy(index, keeping: bytes, isDivided: $0) } }
     }
 
     init(seed: UInt64) {
@@ -76,14 +76,16 @@ struct Setup {
 
     // MARK: Policies
 
-    private static func policy(_ index: Int, keeping bytes: Int) -> Policy {
-        let modes: [GroupMode?] = [nil, .exclusive, .ordered, .broadcast, .exclusive, nil]
-        var group = GroupConfiguration(name: "shake", place: Place(file: "life.conf", line: 1))
-        group.mode = modes[index] ?? .broadcast
-        group.select = [.specificity]
-        group.commitWindow = Self.window
-        group.isSticky = index == 4
-        let hasGroup = modes[index] != nil
+    /// What is harder than this, in g, a divided policy has other rules for.
+    private static let hard = 3.5
+    /// In which order apps are asked for. One rule is for both of one name; the one for those without comes last, as it fits all.
+    private static let order = [0, 1, 2, 3, 5, 7, 4]
+    private static let modes: [GroupMode?] = [nil, .exclusive, .ordered, .broadcast, .exclusive, nil]
+
+    /// - Parameter isDivided: What is hard has a group of its own for the same apps, and other terms.
+    private static func policy(_ index: Int, keeping bytes: Int, isDivided: Bool) -> Policy {
+        let gentle = Self.group("shake", index)
+        let hard = isDivided ? Self.group("hard", (index + 1) % Self.policies) : nil
         var settings = AppSettings()
         settings.queueBytes = bytes
         settings.wakeTimeout = .seconds(4)
@@ -97,23 +99,51 @@ struct Setup {
         limited.quota = Self.quota
         var seldom = settings
         seldom.wakeQuota = Self.wakeQuota
-        // One rule is for both of one name; the one for those without comes last, as it fits all.
-        let rules = [0, 1, 2, 3, 5, 7, 4].map { client in
-            var conditions = Conditions()
-            let app = Self.apps[client]
-            if !app.isAnonymous { conditions.apps.any = [NamePattern(app.name)] }
-            // The last policy has nothing for one of them.
-            let effect: Effect = index == 5 && client == 1 ? .deny : .allow
-            return Rule(
-                name: "r\(client)", place: Place(file: "life.conf", line: 10 + client), conditions: conditions,
-                effect: effect, group: hasGroup ? group.name : nil, strength: client,
-                terms: Self.terms(of: client, index))
-        }
+        let ofHard = isDivided ? Self.order.map { Self.hardRule(of: $0, index, hard) } : []
         return Policy(
-            otherwise: .deny, groups: hasGroup ? [group] : [], rules: rules,
+            otherwise: .deny, groups: [gentle, hard].compactMap(\.self),
+            rules: ofHard + Self.order.map { Self.rule(of: $0, index, gentle) },
             apps: [Self.apps[0]: limited, Self.apps[7]: seldom],
             everyApp: settings)
     }
+
+    private static func group(_ name: String, _ index: Int) -> GroupConfiguration? {
+        guard let mode = Self.modes[index] else { return nil }
+        var group = GroupConfiguration(name: name, place: Place(file: "life.conf", line: 1))
+        group.mode = mode
+        group.select = [.specificity]
+        group.commitWindow = Self.window
+        group.isSticky = index == 4
+        return group
+    }
+
+    private static func rule(of client: Int, _ index: Int, _ group: GroupConfiguration?) -> Rule {
+        Rule(
+            name: "r\(client)", place: Place(file: "life.conf", line: 10 + client),
+            conditions: Self.conditions(of: client), effect: Self.effect(of: client, index), group: group?.name,
+            strength: client, terms: Self.terms(of: client, index))
+    }
+
+    /// On the terms of another, and preferred the other way round.
+    private static func hardRule(of client: Int, _ index: Int, _ group: GroupConfiguration?) -> Rule {
+        var conditions = Self.conditions(of: client)
+        conditions.intensity = IntensityCondition(
+            dimension: .acceleration, ranges: RangeSet(Self.hard..<Double.infinity))
+        return Rule(
+            name: "h\(client)", place: Place(file: "life.conf", line: 20 + client), conditions: conditions,
+            effect: Self.effect(of: client, index), group: group?.name, strength: Self.clients - client,
+            terms: Self.terms(of: [1, 2, 3, 0, 4, 7, 7, 5][client], index))
+    }
+
+    private static func conditions(of client: Int) -> Conditions {
+        var conditions = Conditions()
+        let app = Self.apps[client]
+        if !app.isAnonymous { conditions.apps.any = [NamePattern(app.name)] }
+        return conditions
+    }
+
+    /// The last policy has nothing for one of them.
+    private static func effect(of client: Int, _ index: Int) -> Effect { index == 5 && client == 1 ? .deny : .allow }
 
     private static func terms(of client: Int, _ policy: Int) -> DeliveryTerms {
         var terms = DeliveryTerms()
