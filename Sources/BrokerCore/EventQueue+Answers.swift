@@ -107,7 +107,7 @@ extension EventQueue {
     package mutating func takeBack(_ event: Event, at now: Timestamp, _ actions: inout [QueueAction]) {
         self.hold()
         let taken = self.outgoing.take(event.sequence)
-        if let index = self.unacknowledged.firstIndex(where: { $0.event.sequence == event.sequence }) {
+        if let index = self.unacknowledged.firstIndex(at: event.sequence) {
             // The app has left since, and is called for it by now.
             if self.unacknowledged[index].isCalled { return self.unacknowledged[index].comesBack() }
             var kept = self.unacknowledged.remove(at: index)
@@ -215,7 +215,7 @@ extension EventQueue {
 
     /// An event is on the disk now. An app that came anew in the meantime may have another one of its number.
     package mutating func persisted(_ name: EventName) {
-        for index in self.unacknowledged.indices where self.unacknowledged[index].isNamed(name) {
+        if let index = self.unacknowledged.firstIndex(at: name.sequence), self.unacknowledged[index].isNamed(name) {
             self.unacknowledged[index].event.isPersistent = true
         }
         self.waiting.updateFirst(at: name.sequence) { if $0.isNamed(name) { $0.event.isPersistent = true } }

@@ -77,11 +77,14 @@ extension EventQueue {
         let isUnseen = isSaid || self.calls.isWaiting
         for gap in isUnseen ? self.calls.ended : [] { self.lost.insert(gap) }
         self.calls.isOver()
+        var back: [KeptEvent] = []
         for var kept in self.unacknowledged where kept.isCalled {
             kept.callFailed(isUnseen: isUnseen)
-            self.waiting.insert(kept)
             self.expect(kept.event.ends)
+            back.append(kept)
         }
+        // Each by itself would move all that came meanwhile, and there may be very many of both.
+        self.waiting.insert(inOrder: back)
         self.unacknowledged.removeAll(where: \.isCalled)
     }
 }

@@ -34,7 +34,7 @@ package struct EventQueue: Sendable {
 
     /// Not sent yet, or not since the app came back.
     var waiting = WaitingLine<KeptEvent>()
-    /// Sent and not acknowledged.
+    /// Sent and not acknowledged, in the order of their numbers.
     var unacknowledged: [KeptEvent] = []
     /// What is known of what went out, and of what was handed over in calls.
     var outgoing = Outgoing()
@@ -144,7 +144,7 @@ package struct EventQueue: Sendable {
     }
 
     func keeps(_ sequence: UInt64) -> Bool {
-        self.waiting.has(sequence) || self.unacknowledged.contains { $0.event.sequence == sequence }
+        self.waiting.has(sequence) || self.unacknowledged.firstIndex(at: sequence) != nil
     }
 
     func keeps(epoch: UInt64) -> Bool {

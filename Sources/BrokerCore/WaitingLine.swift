@@ -26,6 +26,27 @@ struct WaitingLine<Element: Waiting> {
         self.elements.insert(element, at: index)
     }
 
+    /// Puts elements that are in order each behind those of its place. There may be very many, and they are put in together.
+    mutating func insert(inOrder others: [Element]) {
+        guard let first = others.first, let last = self.elements.last, first.place < last.place else {
+            self.elements += others
+            return
+        }
+        var merged: [Element] = []
+        merged.reserveCapacity(self.count + others.count)
+        var next = self.head
+        for other in others {
+            while next < self.elements.count, self.elements[next].place <= other.place {
+                merged.append(self.elements[next])
+                next += 1
+            }
+            merged.append(other)
+        }
+        merged += self.elements[next...]
+        self.elements = merged
+        self.head = 0
+    }
+
     mutating func popFirst() -> Element? {
         guard let first = self.first else { return nil }
         self.drop(1)
@@ -61,21 +82,11 @@ struct WaitingLine<Element: Waiting> {
         return gone
     }
 
-    /// The first of a place. There may be very many, and they are in order.
-    private func firstIndex(at place: Element.Place) -> Int? {
-        var (low, high) = (self.head, self.elements.count)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if self.elements[middle].place < place { low = middle + 1 } else { high = middle }
-        }
-        return low < self.elements.count && self.elements[low].place == place ? low : nil
-    }
-
-    func has(_ place: Element.Place) -> Bool { self.firstIndex(at: place) != nil }
+    func has(_ place: Element.Place) -> Bool { self.all.firstIndex(at: place) != nil }
 
     /// Changes the first of a place, which must stay its place.
     mutating func updateFirst(at place: Element.Place, _ body: (inout Element) -> Void) {
-        if let index = self.firstIndex(at: place) { body(&self.elements[index]) }
+        if let index = self.all.firstIndex(at: place) { body(&self.elements[index]) }
     }
 
     /// Changes each in its place, which must stay its place.
@@ -85,6 +96,18 @@ struct WaitingLine<Element: Waiting> {
 }
 
 extension WaitingLine: Sendable where Element: Sendable {}
+
+extension RandomAccessCollection where Element: Waiting {
+    /// The first of a place, where all are in order. There may be very many.
+    func firstIndex(at place: Element.Place) -> Index? {
+        var (low, high) = (self.startIndex, self.endIndex)
+        while low < high {
+            let middle = self.index(low, offsetBy: self.distance(from: low, to: high) / 2)
+            if self[middle].place < place { low = self.index(after: middle) } else { high = middle }
+        }
+        return low < self.endIndex && self[low].place == place ? low : nil
+    }
+}
 
 extension Hit: Waiting {
     var place: Timestamp { self.time }

@@ -38,6 +38,30 @@ import Testing
         #expect(many < 1_024 * few, "\(many) us and \(few) us")
     }
 
+    /// The same where all of it is brought to the disk anew meanwhile, as when the clock is set, and where the call fails when as much has come
+    /// since.
+    @Test func aCallThatFailsCostsNoMoreForEachEventHoweverManyThereAre() {
+        func spent(_ count: Int) -> Int64 {
+            var bench = QueueBench(keeping: 64 << 20, isSubscribed: false)
+            for _ in 0..<count { bench.add(.ack, lifespan: 60_000, kind: .wake, .persistent) }
+            bench.perform { _ = $0.beginCall(at: $1, &$2) }
+            for _ in 0..<count { bench.add(.ack, lifespan: 60_000, kind: .wake) }
+            let begin = Clock.threadTime()
+            for event in bench.persisted {
+                bench.queue.persisted(EventName(sequence: event.sequence, epoch: event.epoch))
+            }
+            bench.perform { $0.callFailed(.silent, at: $1, &$2) }
+            let cost = Clock.threadTime() - begin
+            let waiting = bench.queue.waiting.all.map(\.event)
+            #expect(waiting.map(\.sequence) == (1...UInt64(2 * count)).map { $0 })
+            #expect(waiting.filter(\.isPersistent).map(\.sequence) == (1...UInt64(count)).map { $0 })
+            return cost
+        }
+        let (few, many) = (min(spent(512), spent(512)), spent(32_768))
+        // As above.
+        #expect(many < 1_024 * few, "\(many) us and \(few) us")
+    }
+
     /// Whoever acknowledges what came later has not had what it was to be called for.
     @Test func anAcknowledgementCoversNothingOfACall() {
         var bench = self.bench()
