@@ -228,6 +228,46 @@ import Testing
         #expect(many < 5 * few, "\(many) us and \(few) us")
     }
 
+    /// Thousands that cannot be launched for the better of two hits are looked at together, and not one after the other.
+    @Test func aDecisionCostsTheSameHoweverManyCannotBeLaunched() {
+        var wake = terms(.wake)
+        wake.lifespan = .milliseconds(100)
+        let rules = [
+            rule("wake", line: 1, strength: 2, terms: wake) { $0.presets.any = [NamePattern("shake")] },
+            rule("store", line: 2, strength: 1, terms: terms(.store)) { $0.presets.any = [NamePattern("tilt")] },
+        ]
+        func spent(_ count: UInt32) -> Int64 {
+            var arbiter = Arbiter(policy: Policy(groups: [group(.exclusive)], rules: rules), epoch: 0)
+            var actions: [ArbiterAction] = []
+            for number in 0..<count {
+                let (app, id) = (AppHandle(number), AppID("org.example.A\(number)"))
+                arbiter.take(.app(app, id, AppEntrance(isConnected: false, user: 7)), at: ms(0), into: &actions)
+                for (detector, preset) in [(2 * number, "shake"), (2 * number + 1, "tilt")] {
+                    let facts = DetectorFacts(name: preset, preset: preset, threshold: 2, rest: .zero)
+                    arbiter.take(.detector(DetectorID(detector), app, facts), at: ms(0), into: &actions)
+                }
+                // That fails, and it is left alone for a second.
+                arbiter.take(.launch(LaunchRequest(id, .push, ends: ms(10), of: 7)), at: ms(0), into: &actions)
+                let launch = arbiter.launches.launch(of: id)?.number ?? 0
+                arbiter.take(.launched(id, launch, .failed(.unknown)), at: ms(0), into: &actions)
+            }
+            actions = []
+            let hits = (0..<2 * count).map { Hit(detector: DetectorID($0), time: ms(500), peak: 3) }
+            let begin = Clock.threadTime()
+            arbiter.take(.hits(hits), at: ms(500), into: &actions)
+            arbiter.take(.motion(ms(1_000)), at: ms(600), into: &actions)
+            let cost = Clock.threadTime() - begin
+            let deliveries = actions.compactMap { action -> Delivery? in
+                if case .deliver(let delivery) = action { delivery } else { nil }
+            }
+            #expect(deliveries.map(\.app) == [AppHandle(0)] && deliveries.map(\.detector) == ["tilt"])
+            return cost
+        }
+        let (few, many) = (min(spent(128), spent(128)), spent(4_096))
+        // As the square of it, it would be 1 024 times as much.
+        #expect(many < 128 * few, "\(many) us and \(few) us")
+    }
+
     /// Who stays and loses keeps the winner's motion going for nobody.
     @Test(arguments: [Int64(0), 350]) func whoStaysAndLosesKeepsNoMotionGoing(_ window: Int64) {
         var lab = self.lab([rule(for: "C", strength: 60), rule(for: "B", strength: 10)]) {

@@ -527,7 +527,7 @@ struct GroupState: Sendable {
         self.entrusted = nil
     }
 
-    /// Goes on with an episode in place of one whose owner is gone.
+    /// Goes on with an episode in place of one whose owner is gone, or of what it was with more hits.
     mutating func inherit(_ episode: Episode) {
         self.episode = episode
         for (index, heir) in episode.candidates.enumerated() {

@@ -148,18 +148,38 @@ struct Groups: Sendable {
     mutating func decision(
         of group: Int, at time: Timestamp, isEager: Bool, arrival: Timestamp, _ apps: Apps
     ) -> GroupState.Decision? {
+        var rounds = 0
         while let decision = self.states[group].decision(at: time, isEager: isEager, apps) {
             let (best, configuration) = (decision.episode.candidates[decision.winner], decision.episode.configuration)
             guard let app = apps[best.app] else { return decision }
             let answerBy = configuration.mode == .ordered ? arrival + configuration.ackTimeout : nil
-            func isRefused(_ held: HeldHit) -> Bool {
+            func isRefused(_ held: HeldHit, _ app: AppEntry) -> Bool {
                 Deliveries.isRefused(held, app, at: arrival, answerBy: answerBy, apps)
             }
-            let refused = best.hits.count(where: isRefused)
+            let refused = best.hits.count { isRefused($0, app) }
             if refused == 0 || refused == best.hits.count { return decision }
-            _ = self.states[group].drop(best.app, app) { held, _ in isRefused(held) ? .launchFailed : nil }
+            guard rounds < Self.mostRounds else {
+                self.dropFromAll(of: group, apps, isRefused)
+                continue
+            }
+            rounds += 1
+            _ = self.states[group].drop(best.app, app) { held, _ in isRefused(held, app) ? .launchFailed : nil }
         }
         return nil
+    }
+
+    /// So often the best is looked for one after the other, each time among all. There may be thousands who cannot be launched.
+    private static let mostRounds = 8
+
+    /// Drops such hits of all candidates of a group that have others.
+    private mutating func dropFromAll(of group: Int, _ apps: Apps, _ isRefused: (HeldHit, AppEntry) -> Bool) {
+        guard var episode = self.states[group].episode else { return }
+        for index in episode.candidates.indices {
+            guard let app = apps[episode.candidates[index].app] else { continue }
+            _ = episode.lose({ held, _ in isRefused(held, app) ? .launchFailed : nil }, of: index)
+        }
+        episode.findLeader()
+        self.states[group].inherit(episode)
     }
 
     // MARK: Orders
