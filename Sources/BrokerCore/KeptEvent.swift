@@ -144,16 +144,17 @@ struct KeptEvent: Sendable {
 
 /// Numbers of events that ended unsent and of which the app has not been told: runs without a break, in order.
 struct LostNumbers: Equatable, Sendable {
-    private var runs: [Gap] = []
+    /// A slice, of which the first is taken without moving the others: there may be very many.
+    private var runs: ArraySlice<Gap> = []
 
     var isEmpty: Bool { self.runs.isEmpty }
 
     /// Adds numbers that are not in here.
     mutating func insert(_ gap: Gap) {
-        var index = self.runs.count
-        while index > 0, self.runs[index - 1].first > gap.first { index -= 1 }
-        let joinsNext = index < self.runs.count && gap.last &+ 1 == self.runs[index].first
-        if index > 0, self.runs[index - 1].last &+ 1 == gap.first {
+        var index = self.runs.endIndex
+        while index > self.runs.startIndex, self.runs[index - 1].first > gap.first { index -= 1 }
+        let joinsNext = index < self.runs.endIndex && gap.last &+ 1 == self.runs[index].first
+        if index > self.runs.startIndex, self.runs[index - 1].last &+ 1 == gap.first {
             self.runs[index - 1].last = gap.last
             self.runs[index - 1].losses += gap.losses
             guard joinsNext else { return }
@@ -176,7 +177,10 @@ struct LostNumbers: Equatable, Sendable {
     /// Takes out the first run, if it lies before a number.
     mutating func takeFirst(before sequence: UInt64) -> Gap? {
         guard let first = self.runs.first, first.last < sequence else { return nil }
-        return self.runs.removeFirst()
+        self.runs.removeFirst()
+        // Its memory goes with the last of them.
+        if self.runs.isEmpty { self.runs = [] }
+        return first
     }
 }
 
@@ -223,7 +227,7 @@ struct Outgoing: Sendable {
     private var count: UInt64 = 0
     /// On its way out, after it was on the disk, its app was to be launched for it or it was handed over in a call: it has gone, or comes
     /// back.
-    private var going: [KeptEvent] = []
+    private var going = WaitingLine<KeptEvent>()
     /// Acknowledged or given up lately, so that an acknowledgement of them is known to be late and not wrong.
     var ended = EndedLately()
     /// The last that went out, need not be acknowledged and may be left to the next one: an answer is for those before it, too.
@@ -239,18 +243,15 @@ struct Outgoing: Sendable {
         return self.count
     }
 
-    mutating func add(_ kept: KeptEvent) { self.going.append(kept) }
+    mutating func add(_ kept: KeptEvent) { self.going.insert(kept) }
 
     /// It has gone, or comes back. Returns what is known of it, if something waits for that.
-    mutating func take(_ sequence: UInt64) -> KeptEvent? {
-        guard let index = self.going.firstIndex(where: { $0.event.sequence == sequence }) else { return nil }
-        return self.going.remove(at: index)
-    }
+    mutating func take(_ sequence: UInt64) -> KeptEvent? { self.going.takeFirst(at: sequence) }
 
     /// Nobody is there any more to whom any of it could go, or who could answer.
     mutating func takeAll() -> [KeptEvent] {
-        defer { (self.going, self.offers) = ([], []) }
-        return self.going
+        defer { (self.going, self.offers) = (WaitingLine(), []) }
+        return Array(self.going.all)
     }
 
     // MARK: What may be answered without being kept

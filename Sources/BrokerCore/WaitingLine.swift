@@ -82,6 +82,12 @@ struct WaitingLine<Element: Waiting> {
         return gone
     }
 
+    /// Takes out the first of a place, which mostly is the first of all.
+    mutating func takeFirst(at place: Element.Place) -> Element? {
+        guard let index = self.all.firstIndex(at: place) else { return nil }
+        return index == self.head ? self.popFirst() : self.elements.remove(at: index)
+    }
+
     func has(_ place: Element.Place) -> Bool { self.all.firstIndex(at: place) != nil }
 
     /// Changes the first of a place, which must stay its place.

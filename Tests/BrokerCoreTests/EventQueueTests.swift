@@ -1,5 +1,6 @@
 import Arbitration
 import BrokerCore
+import Loop
 import Motion
 import Testing
 
@@ -369,6 +370,29 @@ import Testing
         #expect(bench.take() == [])
         bench.read()
         #expect(bench.take() == ["send 1", "forget 1"])
+    }
+
+    /// With a large `QueueBytes` very much goes out in one go that is on the disk, with as many gaps between; and most of it comes back.
+    @Test(arguments: [nil, 64 * QueueBench.bytes]) func whatGoesOutCostsNoMoreForEachHoweverManyThereAre(_ room: Int?) {
+        func spent(_ count: Int) -> Int64 {
+            var bench = QueueBench(keeping: 64 << 20, isSubscribed: false)
+            for _ in 0..<count {
+                bench.add(.bestEffort, lifespan: 60_000, kind: .store, .persistent)
+                bench.add(.bestEffort, lifespan: 1_000, kind: .store)
+            }
+            bench.pass(to: 1_000)
+            bench.room = room
+            let begin = Clock.threadTime()
+            bench.perform { _ = $0.subscribe(at: $1, &$2) }
+            let cost = Clock.threadTime() - begin
+            #expect(bench.queue.isHeld == (room != nil))
+            #expect(bench.sent.count + bench.queue.waitingCount == count)
+            #expect(bench.forgotten.count == bench.sent.count)
+            return cost
+        }
+        let (few, many) = (min(spent(512), spent(512)), spent(32_768))
+        // As the square of it, it would be 4 096 times as much.
+        #expect(many < 512 * few, "\(many) us and \(few) us")
     }
 
     @Test func whatIsRestoredMayHaveCome() {
