@@ -329,6 +329,49 @@ import Testing
         #expect(lab.deliveries.map(\.hit.time) == [ms(0), ms(4_000)])
     }
 
+    /// Made soft by one that leaves little, and then by another that leaves more.
+    @Test func whoIsDuckedByAnotherHearsAsOftenAsThatSays() {
+        let place = Place(file: "test.conf", line: 1)
+        let cells = [("b", TimeSpan.seconds(3_600)), ("c", TimeSpan.seconds(2))].map { requester, period in
+            var cell = Interaction(holder: "a", requester: requester, place: place)
+            cell.action = .duck
+            cell.ducking.events = Quota(count: 1, period: period, burst: 1)
+            return cell
+        }
+        let classes = ["a", "b", "c"].map { SessionClass(name: $0, place: place) }
+        var settings = AppSettings()
+        settings.grants = WordSet([.audio])
+        var lab = self.lab(
+            Policy(
+                groups: [group(.mixable)], rules: [rule("all")], matrix: InteractionMatrix(classes, cells),
+                everyApp: settings))
+        lab.begin("A", "a")
+        lab.begin("B", "b")
+        for time: Int64 in [0, 1_000] { lab.hit(["a"], at: time) }
+        lab.end("B")
+        lab.begin("B", "c", number: 2)
+        for time: Int64 in [1_900, 4_000, 5_000, 6_000] { lab.hit(["a"], at: time) }
+        #expect(lab.deliveries.map(\.hit.time) == [ms(0), ms(4_000), ms(6_000)])
+        lab.end("B", number: 2)
+        lab.begin("B", "b", number: 3)
+        for time: Int64 in [7_000, 9_000, 11_000] { lab.hit(["a"], at: time) }
+        #expect(lab.deliveries.map(\.hit.time) == [ms(0), ms(4_000), ms(6_000), ms(9_000)])
+    }
+
+    @Test func anotherPolicysDuckingCountsAtOnce() {
+        func policy(_ period: TimeSpan) -> Policy {
+            Self.policy(.duck, rate: Quota(count: 1, period: period, burst: 1))
+        }
+        var lab = self.lab(policy(.seconds(3_600)))
+        lab.begin("A", "a")
+        lab.begin("B", "b")
+        lab.hit(["a"], at: 0)
+        lab.pass(to: 5_000)
+        lab.take(.policy(policy(.seconds(10))))
+        for time: Int64 in [6_000, 10_000, 15_000] { lab.hit(["a"], at: time) }
+        #expect(lab.deliveries.map(\.hit.time) == [ms(0), ms(10_000)])
+    }
+
     @Test(arguments: [7, 8] as [UInt32]) func whatADuckedSessionHeardIsNotAnotherUsers(_ user: UInt32) throws {
         var lab = Lab(Self.policy(.duck, rate: Quota(count: 1, period: .seconds(2), burst: 1)))
         lab.add("A", AppEntrance(user: 7))

@@ -64,13 +64,40 @@ package struct Sessions: Sendable {
         var told: SessionStanding?
     }
 
+    /// What an app got while it was ducked.
+    private struct Heard: Sendable {
+        private var bucket = TokenBucket()
+        /// The sample time of the last of it.
+        private var last = Timestamp(microseconds: .min)
+
+        /// Tokens at a time. What was spent may have been another cell's, or another policy's: nobody waits longer for it than who had
+        /// used up all of this quota then.
+        func tokens(of quota: Quota, at time: Timestamp) -> Int {
+            var bucket = self.bucket
+            bucket.adopt(quota, at: self.last)
+            return bucket.tokens(of: quota, at: time)
+        }
+
+        mutating func spend(_ quota: Quota, at time: Timestamp) {
+            self.bucket.adopt(quota, at: self.last)
+            self.bucket.spend(quota, at: time)
+            self.last = max(self.last, time)
+        }
+
+        /// Goes on from a time that is earlier than the last.
+        mutating func rewind(from last: Timestamp, to now: Timestamp) {
+            self.bucket.rewind(from: last, to: now)
+            self.last = min(self.last, now)
+        }
+    }
+
     /// In the order in which they began.
     private var begun: [Entry] = []
     /// In the order in which they asked.
     private var waiting: [Entry] = []
     private var isLocked = false
     /// The events that apps got while they were ducked: with many sessions, or a new one, an app hears no more than with one.
-    private var events: [AppHandle: TokenBucket] = [:]
+    private var events: [AppHandle: Heard] = [:]
 
     /// Each is weighed against each.
     package static let most = 128
@@ -189,7 +216,7 @@ package struct Sessions: Sendable {
     /// Counts an event for the app of a session that is ducked.
     mutating func spend(_ key: SessionKey, at time: Timestamp) {
         guard let quota = self.entry(key)?.told?.ducked?.cell.ducking?.events else { return }
-        self.events[key.app, default: TokenBucket()].spend(quota, at: time)
+        self.events[key.app, default: Heard()].spend(quota, at: time)
     }
 
     /// Forgets what an app had, whose number may be used again.
