@@ -107,6 +107,25 @@ import Testing
         #expect(lab.take() == ["1 B S4.late"])
     }
 
+    /// A detector that hits when its app has the motion already.
+    @Test func anotherConditionOfItsOwnerKeepsTheEpisodeOpen() throws {
+        var lab = self.lab { $0.commitWindow = .zero }
+        lab.add("A")
+        lab.addDetector("a2", to: "A")
+        lab.add("B")
+        lab.hit(["a"], at: 0)
+        lab.hit(["a2"], at: 100)
+        _ = lab.take()
+        let second = try #require(lab.detectors["a2"])
+        lab.perform {
+            $0.take(
+                .motion(ms(1_500)), at: ms(1_500), lastTrue: { detector in detector == second ? ms(900) : nil },
+                into: &$1)
+        }
+        lab.hit(["b"], at: 1_800)
+        #expect(lab.take() == ["1 B S4.late"])
+    }
+
     @Test func noMotionKeepsAGroupForEver() {
         var lab = self.lab { $0.commitWindow = .zero }
         lab.add("A")

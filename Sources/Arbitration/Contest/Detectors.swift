@@ -70,7 +70,10 @@ struct Detectors: Sendable {
     }
 
     /// Whether the detector of a hit is still the one that fired.
-    func isRegistered(_ held: HeldHit) -> Bool { self[held.hit.detector]?.order == held.order }
+    func isRegistered(_ held: HeldHit) -> Bool { self.isCurrent(held.registration) }
+    func isCurrent(_ registration: Registration) -> Bool {
+        self[registration.detector]?.order == registration.order
+    }
 
     func first(of app: AppHandle) -> DetectorID? {
         let first = Int(app.index) < self.firsts.count ? self.firsts[Int(app.index)] : -1

@@ -10,6 +10,14 @@ struct HeldHit: Sendable {
     var arrival: Timestamp
     /// As the device was when it was judged, which may be another by the time of its verdict.
     var device: DeviceFacts
+
+    var registration: Registration { Registration(detector: self.hit.detector, order: self.order) }
+}
+
+/// A detector, as it was registered when it hit.
+struct Registration: Equatable, Sendable {
+    var detector: DetectorID
+    var order: UInt64
 }
 
 /// An app in an episode, with the hits that brought it there.
@@ -17,6 +25,8 @@ struct Candidate: Sendable {
     var app: AppHandle
     var first: HeldHit
     var more: [HeldHit] = []
+    /// Other detectors of the app, which hit when it was decided who has the motion: each once, as it was last.
+    var later: [Registration] = []
     var rank: Rank
     var facts: AppFacts
     var limits: LimitsSeen
@@ -49,6 +59,20 @@ struct Candidate: Sendable {
             self.more = Array(newValue.dropFirst())
             self.rank.clearHits()
             for held in newValue { self.rank.raise(by: held) }
+        }
+    }
+
+    /// The detectors by whose conditions the motion goes on.
+    var registrations: [Registration] { self.hits.map(\.registration) + self.later }
+
+    /// Takes in that a detector hit when it was decided who has the motion.
+    mutating func watch(_ registration: Registration) {
+        if self.first.registration == registration { return }
+        if self.more.contains(where: { $0.registration == registration }) { return }
+        if let known = self.later.firstIndex(where: { $0.detector == registration.detector }) {
+            self.later[known] = registration
+        } else {
+            self.later.append(registration)
         }
     }
 
@@ -173,6 +197,11 @@ struct Episode: Sendable {
         if let index { self.candidates[index].lastTrue = max(self.candidates[index].lastTrue, time) }
     }
 
+    /// Takes in which detector hit. Where it is decided who has the motion, what a candidate hits is of it for as long as it is true.
+    mutating func watch(_ registration: Registration, of index: Int?) {
+        if let index, self.phase.isDecided { self.candidates[index].watch(registration) }
+    }
+
     mutating func append(_ candidate: Candidate, _ outcome: Reason? = nil) {
         self.candidates.append(candidate)
         self.outcomes.append(outcome)
@@ -182,9 +211,10 @@ struct Episode: Sendable {
 
     /// Puts what an app came to in the place of what it came to before. The motion still goes on by those hits.
     mutating func replace(at index: Int, _ candidate: Candidate, _ outcome: Reason) {
-        let before = self.candidates[index].hits
+        let (before, later) = (self.candidates[index].hits, self.candidates[index].later)
         self.candidates[index] = candidate
         self.candidates[index].more = before
+        self.candidates[index].later = later
         self.outcomes[index] = outcome
     }
 

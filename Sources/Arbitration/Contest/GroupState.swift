@@ -139,6 +139,7 @@ struct GroupState: Sendable {
         else { return .nothing }
         let position = self.position(of: handle)
         self.sawTrue(at: held.hit.time, of: position, app)
+        self.episode?.watch(held.registration, of: position)
         let known: Reason? =
             if let position { self.episode?.outcomes[position] } else {
                 self.episode?.outcome(ofLeft: app.id, order: app.order)
@@ -201,8 +202,7 @@ struct GroupState: Sendable {
         guard self.episode?.phase.isDecided == true, self.episode?.configuration.mode.compares == true else {
             return false
         }
-        guard let candidate else { return true }
-        return self.episode?.owner.map { $0 != candidate } ?? false
+        return candidate == nil || self.episode?.owner.map { $0 != candidate } ?? false
     }
 
     private func candidate(

@@ -81,10 +81,12 @@ struct Groups: Sendable {
         else { return false }
         for index in indices {
             // The episode changes meanwhile: for a second one all candidates would be copied.
-            let hits = self.states[group].episode?.candidates[index].hits ?? []
+            let registrations = self.states[group].episode?.candidates[index].registrations ?? []
             guard let app = self.states[group].episode.flatMap({ apps[$0.candidates[index].app] }) else { continue }
-            for held in hits where detectors.isRegistered(held) {
-                if let time = lastTrue(held.hit.detector) { self.states[group].sawTrue(at: time, of: index, app) }
+            for registration in registrations where detectors.isCurrent(registration) {
+                if let time = lastTrue(registration.detector) {
+                    self.states[group].sawTrue(at: time, of: index, app)
+                }
             }
         }
         return self.states[group].episode.map { $0.ends > before } ?? false
