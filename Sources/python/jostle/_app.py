@@ -331,6 +331,8 @@ class App:
             return
         if self._object:
             self._link.tell(self._object, APP, "Ack", "ttsa{sv}", *event.name, answer, {})
+        # What a launch that failed left open may have been all that others waited for.
+        self._give_withheld()
 
     def _finish_given(self) -> None:
         if event := self._desk.finish_given():
@@ -678,7 +680,8 @@ class App:
         return Message.new_method_return(message, "s", [word])
 
     def _give_withheld(self) -> None:
-        """Answers what waited for a launch. The broker may send it again after a minute only, and nothing else until then."""
+        """Answers what waited for a launch, or for what that left open. The broker may send it again after a minute only, and nothing else
+        until then."""
         for event, answer in self._desk.release():
             self._answer(event, answer)
 

@@ -100,14 +100,12 @@ class Desk:
             self._withheld[event.name] = (event, answer)
 
     def release(self) -> list[tuple[Event, Answer]]:
-        """The answers that waited for a launch, in order; but what would be one to something that is open comes once more."""
-        withheld, self._withheld = self._withheld, {}
-        rows = sorted(withheld.values(), key=lambda row: row[0].sequence)
-        return [
-            (event, self._answered.get(event.name, answer))
-            for event, answer in rows
-            if not self._is_open_before(event.name)
-        ]
+        """The answers that need wait no longer, in order; what would be one to something that is open waits until that is answered."""
+        rows = sorted(self._withheld.values(), key=lambda row: row[0].sequence)
+        ready = [row for row in rows if not self._is_open_before(row[0].name)]
+        for event, _ in ready:
+            del self._withheld[event.name]
+        return [(event, self._answered.get(event.name, answer)) for event, answer in ready]
 
     def _give_way(self) -> None:
         """The oldest event that does not come again gives way, and its place says so."""
