@@ -22,6 +22,8 @@ package final class NameWatch {
         /// False until the bus has told the first owner.
         var isInformed = false
         var owner: String?
+        /// Which question for the owner is the last: only that one is asked again when it comes to nothing.
+        var question: UInt64 = 0
         /// When the bus is asked again that did not say who that is.
         var patience = RetryPatience()
 
@@ -51,6 +53,8 @@ package final class NameWatch {
     var onDeparture: (String) -> Void = { _ in }
     /// Signals that pretended to come from the bus.
     package private(set) var forgeries: UInt64 = 0
+    /// How often the bus was asked for an owner.
+    private(set) var asked: UInt64 = 0
 
     private static let rule =
         "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
@@ -121,8 +125,11 @@ package final class NameWatch {
     /// The rule was sent before, so no change can fall between the answer and the first signal.
     private func ask(_ token: Token) {
         guard let connection = self.connection, connection.isReady,
-            self.followers[token.name]?[token.number] != nil
+            let asking = self.followers[token.name]?[token.number]
         else { return }
+        asking.question += 1
+        let question = asking.question
+        self.asked &+= 1
         connection.callBus("GetNameOwner", token.name) { [weak self] result in
             var owner: String?
             do throws(BusError) {
@@ -132,7 +139,7 @@ package final class NameWatch {
                 if !error.isNameFree, !error.isDenied, BusNames.isValid(token.name), let connection = self?.connection,
                     connection.isReady
                 {
-                    self?.askAgain(token, after: error, on: connection)
+                    self?.askAgain(token, question, after: error, on: connection)
                     return
                 }
             }
@@ -142,13 +149,17 @@ package final class NameWatch {
         }
     }
 
-    private func askAgain(_ token: Token, after error: BusError, on connection: Connection) {
+    /// Whoever floods us has all owners asked for every few seconds, and the bus drop the answers: were each question asked again until it
+    /// has one, there would be more and more of them.
+    private func askAgain(_ token: Token, _ question: UInt64, after error: BusError, on connection: Connection) {
+        guard let follower = self.followers[token.name]?[token.number], follower.question == question else { return }
         // One that said nothing took its time already.
         if error.isUnanswered { return self.ask(token) }
-        guard let follower = self.followers[token.name]?[token.number] else { return }
         follower.patience.failed(at: Timestamp(microseconds: Clock.monotonic.now()))
         guard let next = follower.patience.nextTry else { return }
-        connection.loop.once(at: next.microseconds) { [weak self] in self?.ask(token) }
+        connection.loop.once(at: next.microseconds) { [weak self] in
+            if self?.followers[token.name]?[token.number]?.question == question { self?.ask(token) }
+        }
     }
 
     private func tell(_ name: String, _ owner: String?) {

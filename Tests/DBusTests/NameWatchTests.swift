@@ -82,6 +82,31 @@ extension BusTests {
             connection.close()
         }
 
+        /// Whoever floods us has everything asked anew every few seconds, and the bus drop the answers: a question that another one has
+        /// followed is not asked again, or there would be more and more of them.
+        @Test func onlyTheLastQuestionIsAskedAgain() throws {
+            let station = try Station()
+            let path = "\(station.bus.directory)/faulty"
+            let faulty = try BackgroundProgram(tool: [
+                "python3", Programs.source("Tests/Scripts/faulty-bus.py"), path, "confused",
+                "\(station.bus.directory)/bus",
+            ])
+            _ = try faulty.waitForLine { $0 == "listening" }
+            let connection = Connection(to: .address("unix:path=\(path)"), on: station.loop)
+            try connection.openAndWait()
+            let watch = NameWatch(on: connection)
+            var told: [String?] = []
+            _ = watch.follow(Station.name) { told.append($0) }
+            // The first comes to nothing, and would be asked again a second later.
+            for _ in 0..<3 { watch.refresh() }
+            try station.until("owner") { !told.isEmpty }
+            try station.run(for: .milliseconds(1_500))
+            #expect(told == [station.connection.uniqueName])
+            #expect(watch.asked == 4)
+            #expect(faulty.end == nil)
+            connection.close()
+        }
+
         /// The bus drops what finds no room with us, and tells us nothing: who came meanwhile is found all the same.
         @Test(arguments: [false, true]) func whoCameWhileTheBusHadNoRoomIsFound(ownRule: Bool) throws {
             let station = try Station(additions: "<limit name=\"max_outgoing_bytes\">40000000</limit>", on: .dbusDaemon)
