@@ -36,7 +36,7 @@ extension EventQueue {
         case .mismatched: self.staleAcks &+= 1
         case .taken:
             self.end(.acknowledged, &actions) {
-                $0.attempts > 0 && !$0.isCalled && $0.event.sequence <= name.sequence
+                $0.isSeen && !$0.isCalled && $0.event.sequence <= name.sequence
                     && $0.course.isCovered(by: course)
             }
             self.pump(at: now, &actions)
@@ -47,7 +47,8 @@ extension EventQueue {
     private func verdict(on name: EventName) -> (AckVerdict, KeptEvent.Course) {
         // Numbers begin with 1.
         guard name.sequence > 0, name.sequence <= self.lastSequence else { return (.mismatched, KeptEvent.Course()) }
-        func isNamed(_ kept: KeptEvent) -> Bool { kept.event.sequence == name.sequence && kept.attempts > 0 }
+        // All of a motion have one epoch: what got this number behind others is not what the app has seen under it.
+        func isNamed(_ kept: KeptEvent) -> Bool { kept.event.sequence == name.sequence && kept.isSeen }
         let known =
             (self.unacknowledged.first(where: isNamed) ?? self.waiting.all.first(where: isNamed)).map {
                 (epoch: $0.event.epoch, course: $0.course)

@@ -285,7 +285,7 @@ package struct EventQueue: Sendable {
         case .dropped, .unkept: self.dropped &+= 1
         case .expired, .launchFailed: self.expired &+= 1
         }
-        if kept.attempts > 0 { self.outgoing.ended.add(kept) }
+        if kept.isSeen { self.outgoing.ended.add(kept) }
         let isOnlyCalled = kept.isCalled && kept.attempts == kept.earlierAttempts + 1
         if !kept.isSeen || isOnlyCalled, end != .acknowledged {
             let gap = Gap(of: kept.event.sequence, end)

@@ -228,6 +228,26 @@ import Testing
         #expect(bench.take() == ["2 S5.queue-full", "send 1", "gap 2-2 1/0/0", "send 3", "caught up 3"])
     }
 
+    /// All events of a motion have one epoch. Who names the last that he was handed as nobody's does not mean the one that has its number by now,
+    /// and has not had what is his own before that.
+    @Test func theOldNumberOfWhatWasNobodysNamesNoOther() throws {
+        var nobodys = QueueBench(isSubscribed: false)
+        for _ in 0..<3 { nobodys.add(.ack, lifespan: 60_000, kind: .wake, epoch: 7) }
+        nobodys.perform { _ = $0.beginCall(at: $1, &$2) }
+        nobodys.perform { $0.callFailed(.silent, at: $1, &$2) }
+        var before = QueueBench(isSubscribed: false)
+        before.add(.ack, lifespan: 60_000, kind: .store, .persistent)
+        let own = try #require(before.persisted.first)
+        var bench = QueueBench(isSubscribed: false)
+        bench.perform { $0.restore(own, at: $1, &$2) }
+        bench.perform { $0.join(nobodys.queue, at: $1, &$2) }
+        #expect(bench.ack(3, epoch: 7) == .unknown && bench.take() == [])
+        bench.perform { _ = $0.subscribe(at: $1, &$2) }
+        #expect(bench.take() == (1...4).map { "send \($0) again" } + ["caught up 4"])
+        #expect(bench.ack(3, epoch: 7) == .taken)
+        #expect(bench.take() == ["forget 1"] + (1...3).map { "\($0) S5.acknowledged" })
+    }
+
     /// It got another number while nobody was there to be called: what is sent then it has seen under that.
     @Test func whatNobodyHadUnderItsOldNumberIsSentUnderTheNew() {
         let nobodys = self.bench()

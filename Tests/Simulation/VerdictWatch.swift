@@ -16,6 +16,8 @@ struct VerdictWatch {
     private var apps: [DetectorID: AppHandle] = [:]
     /// Who had a hit that is not decided, and when.
     private var pending: [AppHandle: Timestamp] = [:]
+    /// To which sample time motion had come without a sample.
+    private var motion = Timestamp(microseconds: .min)
     /// When the app with a quota had its events.
     private var spent: [Timestamp] = []
     private var lastEpoch: UInt64 = 0
@@ -57,6 +59,7 @@ struct VerdictWatch {
                 guard let app = self.apps[hit.detector] else { continue }
                 self.pending[app] = self.pending[app] ?? arrival
             }
+        case .motion(let time): self.motion = max(self.motion, time)
         default: break
         }
     }
@@ -122,7 +125,8 @@ struct VerdictWatch {
         }
         // Whose turn came because another left was decided anew.
         guard contest.mode == .exclusive, contest.inherits == nil, verdict.reason != .late else { return }
-        if contest.decided > verdict.time + Setup.window {
+        // Of samples that come when nobody waited for them any more the window is over already.
+        if contest.decided > max(verdict.time + Setup.window, self.motion) {
             self.find(
                 "\(verdict.id): the window of epoch \(verdict.epoch) was closed at \(contest.decided), too late for \(verdict.time)"
             )
