@@ -78,7 +78,7 @@ struct Main {
             let names = NameWatch(on: daemon.bus)
             let sender = PacedSender(on: daemon.bus)
             // Where the bus is one user's, whoever is there may claim.
-            let polkit = daemon.bus.address == .system ? Polkit(on: daemon.bus, names, log: daemon.log) : nil
+            let polkit = daemon.bus.address == .system ? Polkit(besides: daemon.bus, log: daemon.log) : nil
             let policy = PolicySource(
                 try arguments.directories(of: self.policyOption), environment: environmentValue)
             let rights = ClaimRights(on: daemon.bus, names, policy, polkit, log: daemon.log)
@@ -113,6 +113,7 @@ struct Main {
                 wanted.devices, taken: wanted.fixed.map(\.sensor.name), on: daemon.loop, log: daemon.log)
             for source in devices?.sources ?? [] { add(source) }
             devices?.onSource = { add($0) }
+            polkit?.open()
             let code = try daemon.run(
                 ready: {
                     names.refresh()

@@ -8,10 +8,13 @@ import SensorCore
 ///
 /// No question waits for a person. Only the owner of polkit's name answers, and says that something changed.
 ///
+/// It is asked by a connection of its own. What anybody may call can be flooded, and the bus then drops what polkit answers, too: it would count
+/// as silent, and all claims rest for as long as a stranger likes. To this one, by its name, nobody may send anything that was not asked for.
+///
 /// Not `Sendable`: it belongs to the loop's thread.
 final class Polkit {
-    /// Signals that pretended to come from polkit.
-    private(set) var forgeries: UInt64 = 0
+    /// Signals that pretended to come from polkit, and what pretended to be its answers, or the bus's word.
+    var forgeries: UInt64 { self.forgedChanges &+ self.names.forgeries &+ self.bus.refusedReplies }
 
     private struct Question {
         let action: String
@@ -20,12 +23,18 @@ final class Polkit {
     }
 
     private let bus: Connection
+    private let names: NameWatch
     private let log: Log
+    private var forgedChanges: UInt64 = 0
     private var listeners: [(PolkitNews) -> Void] = []
     private var owner: String?
     private var line = PolkitLine<Question>()
     private var timer: EventLoop.TimerID?
+    /// Questions wait for our bus, and not for ever.
+    private var isAwaited = false
 
+    /// By this name `dbus/org.jostle.conf` knows our connection, and keeps everybody from it.
+    private static let ownName = "org.jostle.Sensors1.Polkit"
     private static let name = "org.freedesktop.PolicyKit1"
     private static let path = ObjectPath(literal: "/org/freedesktop/PolicyKit1/Authority")
     private static let interface: StaticString = "org.freedesktop.PolicyKit1.Authority"
@@ -37,25 +46,40 @@ final class Polkit {
     /// How long an answer may take, in ms: the bus may have to start polkit first.
     private static let patience: Int32 = 5_000
 
-    init(on bus: Connection, _ names: NameWatch, log: Log) {
+    /// - Parameter main: the connection that serves, to the same bus.
+    init(besides main: Connection, log: Log) {
+        let bus = Connection(to: main.address, on: main.loop, retry: .upTo(microseconds: Daemon.longestRetry))
         self.bus = bus
+        self.names = NameWatch(on: bus)
         self.log = log
+        bus.ownIfFree(Self.ownName) { log.warning("\($0.message); asking polkit without it") }
+        bus.onReady = { [unowned self] in
+            self.names.refresh()
+            self.askNext()
+        }
+        bus.onLost = { [unowned self] in self.names.forgetAll() }
         bus.onSignal(Self.interface, "Changed") { [unowned self] message in
-            guard let owner = self.owner, message.isFrom(owner) else { return self.forgeries &+= 1 }
+            guard let owner = self.owner, message.isFrom(owner) else { return self.forgedChanges &+= 1 }
             self.tell(self.line.changed())
         }
-        // It may have said that something changed. While it is silent, everybody is to be asked about anyway.
-        bus.whenInDoubt { [unowned self] _ in
-            if self.line.silence == nil { self.tell(.changed(isSilent: false)) }
+        // It may have said that something changed. While it is silent, everybody is to be asked about anyway. Where the bus did not give
+        // us our name, we can be flooded like the other one.
+        for connection in [bus, main] {
+            connection.whenInDoubt { [unowned self] _ in
+                if self.line.silence == nil { self.tell(.changed(isSilent: false)) }
+            }
         }
         bus.addMatch(
             "type='signal',sender='\(Self.name)',path='\(Self.path.text)',interface='\(Self.interface)',member='Changed'"
         )
-        _ = names.follow(Self.name, ownRule: true) { [unowned self] owner in
+        _ = self.names.follow(Self.name, ownRule: true) { [unowned self] owner in
             self.owner = owner
             self.tell(self.line.ownerChanged(isThere: owner != nil))
         }
     }
+
+    /// Connects; to be called before anybody can claim.
+    func open() { _ = self.bus.openOrRetry() }
 
     /// Who has the places of questions.
     var usage: LimitUsage { LimitUsage("polkit-questions", self.line.places) }
@@ -75,8 +99,21 @@ final class Polkit {
         self.askNext()
     }
 
-    private func askNext() {
+    private func askNext() { self.bus.isReady ? self.sendAll() : self.awaitBus() }
+
+    private func sendAll() {
         while let asked = self.line.next() { self.send(asked) }
+    }
+
+    /// Has questions wait until the bus has greeted us: before it is not known who may answer. That takes a moment, or as long as the bus has no
+    /// room for us; then they have no answer.
+    private func awaitBus() {
+        guard !self.isAwaited else { return }
+        self.isAwaited = true
+        self.bus.loop.once(after: Int64(Self.patience) * 1_000) { [weak self] in
+            self?.isAwaited = false
+            self?.sendAll()
+        }
     }
 
     private func send(_ asked: PolkitLine<Question>.Asked) {

@@ -180,7 +180,10 @@ import Testing
 
     @Test func theNamesAreKept() throws {
         try PrivateBus.with(.system(policies: [Programs.source("dbus/org.jostle.conf")])) { bus in
-            for name in ["org.jostle.Sensors1", "org.jostle.Broker1", "net.hadess.SensorProxy"] {
+            let names = [
+                "org.jostle.Sensors1", "org.jostle.Sensors1.Polkit", "org.jostle.Broker1", "net.hadess.SensorProxy",
+            ]
+            for name in names {
                 let request = [
                     "busctl", "--address=\(bus.address)", "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus",
                     "RequestName", "su", name, "4",

@@ -715,7 +715,7 @@ extension Senses {
         @Test func othersWordsAreNotPolkits() throws {
             let (scene, script) = try self.whereAliceListens()
             let stage = scene.stage
-            let reader = try stage.uniqueName("org.jostle.Sensors1")
+            let reader = try stage.uniqueName("org.jostle.Sensors1.Polkit")
             try scene.say("no", of: Self.alice)
             let asked = try scene.asked(of: Self.alice)
             let forged = try stage.count("RefusedMessages", at: Stage.Object.sensors)
@@ -763,6 +763,22 @@ extension Senses {
             try scene.say("no", of: Self.alice)
             let line = try script.waitForLine { $0.contains(" ClaimChanged ") }
             #expect(line.contains("\"resting\": \"inactive\""), "\(line)")
+        }
+
+        /// polkit is asked by a connection that nobody can fill: where its answers were dropped all claims would rest.
+        @Test func nobodyReachesTheConnectionThatAsksPolkit() throws {
+            let scene = try Scene(policed: true)
+            try scene.putInFront(Self.alice)
+            let claim = try scene.stage.script(as: Stage.nobody, ["p \(Self.claim(20))"])
+            #expect(claim[0].hasPrefix("p ok "), "\(claim)")
+            let own = try scene.stage.uniqueName("org.jostle.Sensors1.Polkit")
+            #expect(try own != scene.stage.uniqueName("org.jostle.Sensors1"))
+            let forged = try scene.stage.count("RefusedMessages", at: Stage.Object.sensors)
+            let signal = "/org/freedesktop/PolicyKit1/Authority org.freedesktop.PolicyKit1.Authority Changed"
+            for name in ["org.jostle.Sensors1.Polkit", own] {
+                _ = try scene.stage.script(as: Stage.somebody, ["x send \(name) \(signal)"])
+            }
+            #expect(try scene.stage.count("RefusedMessages", at: Stage.Object.sensors) == forged)
         }
 
         /// Nobody waits for polkit longer than once, and it is tried again.
