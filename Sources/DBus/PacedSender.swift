@@ -31,6 +31,8 @@ package final class PacedSender {
         fileprivate var pings: [Ping] = []
         /// The answer to the last one may be lost, too, and it was not asked once more.
         fileprivate var isLeftInDoubt = false
+        /// How often it was believed to read, as its answer may be lost.
+        fileprivate var beliefs = 0
         /// In whose share its pings are; root's: anybody's places are for it.
         fileprivate var user = UserShares.root
 
@@ -102,7 +104,9 @@ package final class PacedSender {
     /// How many pings one peer may have open.
     private static let mostAsked = 3
     /// How soon, and how seldom in the end, those are asked whom doubt has left, in times of patience.
-    private static let askPauses: ClosedRange<Int64> = 60...600
+    private static let askPauses: ClosedRange<Int64> = 8...600
+    /// How many windows' worth a peer gets besides while doubt goes on.
+    private static let mostBelieved = 4
 
     /// - Parameters:
     ///   - patience: microseconds after which a peer that cannot be asked is believed to read.
@@ -113,7 +117,7 @@ package final class PacedSender {
         self.loop = connection.loop
         self.patience = patience
         self.askPause = patience * Self.askPauses.lowerBound
-        connection.whenInDoubt { [weak self] isOver in if isOver { self?.askOnceMore() } }
+        connection.whenInDoubt { [weak self] isOver in isOver ? self?.askOnceMore() : self?.believe() }
     }
 
     deinit {
@@ -288,7 +292,7 @@ package final class PacedSender {
         // Of one that was asked once more the last answer counts.
         if index == peer.pings.endIndex {
             if self.asked[peer.name] === peer { self.asked[peer.name] = nil }
-            peer.isLeftInDoubt = false
+            (peer.isLeftInDoubt, peer.beliefs) = (false, 0)
             switch consume result {
             case .success:
                 self.forgetPings(of: peer)
@@ -324,9 +328,29 @@ package final class PacedSender {
                 peer.isLeftInDoubt = true
             }
         }
-        guard self.asked.values.contains(where: \.isLeftInDoubt) else {
-            return self.askPause = self.patience * Self.askPauses.lowerBound
+        if self.asked.values.contains(where: \.isLeftInDoubt) {
+            self.askLater()
+        } else {
+            self.askPause = self.patience * Self.askPauses.lowerBound
         }
+    }
+
+    /// While doubt goes on answers are lost, however often one asks: who was asked, and has had most of what he may, is believed to read a few times.
+    private func believe() {
+        for peer in self.inOrder {
+            peer.isLeftInDoubt = true
+            guard peer.beliefs < Self.mostBelieved, peer.isRefused || peer.flow.unconfirmed > peer.flow.limit / 2 else {
+                continue
+            }
+            peer.beliefs += 1
+            let isRefused = peer.isRefused
+            self.trust(peer)
+            if isRefused { peer.tellOfRoom() }
+        }
+        if !self.asked.isEmpty { self.askLater() }
+    }
+
+    private func askLater() {
         guard !self.isAskTimerSet else { return }
         self.isAskTimerSet = true
         self.loop.set(&self.askTimer, after: self.askPause) { [weak self] in self?.askWhoWasLeft() }
