@@ -251,7 +251,8 @@ struct EventWatch {
             // What he was called for of a queue before went with that.
             self.calls = self.calls.filter { $0.value.box != box }
         }
-        for (key, record) in self.records where record.box == Box(app: app, user: nil) {
+        // What somebody had to take behind his own is his.
+        for (key, record) in self.records where record.box == Box(app: app, user: nil) && record.sentBefore == nil {
             // Also what is over, or it would count as what another has had when he comes again.
             if hadOwn { self.records[key]?.sentBefore = record.sent } else { self.records[key]?.box = box }
         }
