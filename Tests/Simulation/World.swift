@@ -649,7 +649,8 @@ struct World {
             let policy = self.process?.core.arbiter.policy
         else { return }
         let user = Setup.user(of: client)
-        let wasNobodys = self.box(of: handle).map { $0.user == nil } ?? true
+        let owner = self.box(of: handle)
+        let wasNobodys = owner?.user == nil
         // What is kept of a broker must not be held while it changes, or it would be copied.
         let isWatched = client >= Setup.firstLaunched
         let before = isWatched ? self.process?.core.mailboxes.durableEvents ?? [] : []
@@ -671,7 +672,9 @@ struct World {
         else { return self.find("\(app) may not register") }
         if isWatched { self.events.handedOn(before, to: box, mailboxes.durableEvents) }
         self.process?.peers[handle]?.kept = queue.bytes
-        self.events.begin(box, last: queue.lastSequence)
+        // What was another user's he does not take over.
+        let isNew = !wasNobodys && owner?.user != user && !hadOwn
+        self.events.begin(box, last: isNew ? 0 : queue.lastSequence)
         self.task(.came(handle))
     }
 
