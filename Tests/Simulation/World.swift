@@ -523,9 +523,15 @@ struct World {
 
     private mutating func answerEvents(_ client: Int, _ answer: Answer) {
         guard let name = self.clients[client].unanswered.last else { return }
+        // An answer is for those before it. What was sent again later, as its call failed, may have a smaller number.
+        var (last, open): (UInt64, [EventName]) = (0, [])
+        for name in self.clients[client].unanswered.reversed() where name.sequence > last {
+            last = name.sequence
+            open.append(name)
+        }
         self.clients[client].unanswered = []
         self.clients[client].last = name
-        self.say(client, .answer(name, answer))
+        for name in open.reversed() { self.say(client, .answer(name, answer)) }
     }
 
     private mutating func lie(_ client: Int, _ distance: Int) {
@@ -770,8 +776,12 @@ struct World {
         self.admitParked()
         let apps = Set(self.handles.map(\.app) + (self.process?.installed.values.map { $0 } ?? []))
         let numbered = apps.filter { (self.process?.core.mailboxes[$0]?.lastSequence ?? 0) > 0 }
+        // What waits for an app that has left may never have been sent.
+        let absent = (self.process?.core.mailboxes.absentBoxes ?? []).filter { $0.queue.lastSequence > 0 }
         self.events.restoring(
-            events, numbered: Set(numbered.compactMap { self.box(of: $0) }), here: apps.compactMap { self.box(of: $0) })
+            events,
+            numbered: Set(numbered.compactMap { self.box(of: $0) } + absent.map { .init(app: $0.app, user: $0.user) }),
+            here: apps.compactMap { self.box(of: $0) })
         self.input(.restored(events))
         self.events.restored(events, due: self.process?.core.mailboxes.durableEvents ?? [])
     }
