@@ -79,9 +79,7 @@ extension EventQueue {
     // MARK: The way to the app
 
     /// The app can be reached, or not.
-    package mutating func setReachable(
-        _ isReachable: Bool, at now: Timestamp, _ actions: inout [QueueAction]
-    ) {
+    package mutating func setReachable(_ isReachable: Bool, at now: Timestamp, _ actions: inout [QueueAction]) {
         guard self.isReachable != isReachable else { return }
         self.isReachable = isReachable
         self.wake(at: now, &actions)
@@ -207,9 +205,7 @@ extension EventQueue {
     func keeps(atMost total: Int) -> Bool { self.limit == total - Self.busShare(of: total) }
 
     /// Other limits are in force.
-    package mutating func setLimit(
-        keeping total: Int, at now: Timestamp, _ actions: inout [QueueAction]
-    ) {
+    package mutating func setLimit(keeping total: Int, at now: Timestamp, _ actions: inout [QueueAction]) {
         self.limit = total - Self.busShare(of: total)
         _ = self.makeRoom(for: 0, at: now, &actions)
     }

@@ -83,7 +83,8 @@ extension Life {
         case 73..<76: return [Step(.round)]
         case 76..<79: return [Step(.start, client), Step(.hear, client, number(1...3))]
         case 79: return [Step(.quit, client)]
-        case 80..<84: return [Step(.state, client, number(0...4))]
+        case 80: return Self.sights(&random)
+        case 81..<84: return [Step(.state, client, number(0...4))]
         case 84..<87: return [Step(.policy, number(0...Setup.policies - 1))]
         case 87: return [Step(.kill)] + (random.chance(0.5) ? [Step(.pass, number(0...3_000))] : []) + [Step(.begin)]
         case 88: return [Step(.tear, max(0, number(-2...2))), Step(.begin), Step(.news)]
@@ -105,6 +106,16 @@ extension Life {
             return [Step(.quit, launched), Step(.hear, launched, 100)]
         case 98: return random.chance(0.2) ? [Step(.wipe)] : [Step(.pause, 1), Step(.pass, 200), Step(.pause, 0)]
         default: return [Step(.hear, client, number(1...9)), Step(.answer, client, number(0...2))]
+        }
+    }
+
+    /// Who is in front, or cannot run.
+    private static func sights(_ random: inout SeededRandom) -> [Step] {
+        switch Int.random(in: 0...5, using: &random) {
+        case 0..<3: [Step(.seen, Int.random(in: -1..<1 << (2 * Setup.clients), using: &random))]
+        case 3: [Step(.frozen, Int.random(in: 0..<1 << Setup.clients, using: &random))]
+        case 4: [Step(.frozen), Step(.seen, -1)]
+        default: [Step(.lock, Int.random(in: 0...1, using: &random))]
         }
     }
 

@@ -31,6 +31,10 @@ package struct Step: Equatable, Sendable {
         case last
         /// A client is said to be in a state.
         case state
+        /// Those clients are said to be in front whose bits are set, or seen from the ninth on (-1: nobody says anything); or cannot run.
+        case seen, frozen
+        /// The device is locked (1), or is not.
+        case lock
         // The bus.
         /// The broker takes so many messages of a client.
         case hear

@@ -149,6 +149,9 @@ struct World {
             self.clients[client].detectors.remove(step.b)
             self.say(client, .forget(step.b))
         case .state: self.tell(client, step.b)
+        case .seen: self.see(step.a)
+        case .frozen: self.freeze(step.a)
+        case .lock: self.input(.life(.locked(step.a == 1)))
         case .hear: self.hear(client, step.b)
         case .round: self.round()
         case .write: self.write()
@@ -548,6 +551,23 @@ struct World {
         self.input(.life(.told(app, states[max(0, min(state, 4))])))
     }
 
+    /// The apps of the clients whose bits are set.
+    private func apps(_ bits: Int) -> Set<AppID> {
+        let clients = self.clients.indices.filter { bits & 1 << $0 != 0 }
+        return Set(clients.map { Setup.apps[$0] }.filter { !$0.isAnonymous })
+    }
+
+    private mutating func see(_ bits: Int) {
+        let shown = ShownApps(front: self.apps(bits), visible: self.apps(bits >> Setup.clients))
+        self.input(.life(.foreground(bits < 0 ? .none : .shown(shown))))
+    }
+
+    private mutating func freeze(_ bits: Int) {
+        let apps = self.apps(bits)
+        self.input(
+            .life(.frozen(Dictionary(uniqueKeysWithValues: apps.map { ($0, FocusTestimony.frozen(by: "life")) }))))
+    }
+
     private func handle(of client: Int) -> AppHandle? {
         self.clients[client].connection.flatMap { self.process?.handles[$0] }
     }
@@ -848,6 +868,9 @@ struct World {
         }
         self.quieten()
         for client in self.clients.indices { self.tell(client, 0) }
+        self.see(-1)
+        self.freeze(0)
+        self.input(.life(.locked(false)))
         self.quieten()
         for (_, app) in self.handles {
             guard let queue = self.process?.core.mailboxes[app], !queue.isIdle else { continue }
