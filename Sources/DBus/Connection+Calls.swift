@@ -65,6 +65,29 @@ extension Connection {
         return self.send(message, timeout: timeout, takesDescriptors: takesDescriptors, then: then)
     }
 
+    /// Calls a method without arguments that can be called again: `then` runs for each answer, never before this returns, until that is finished.
+    package func callAndKeep(
+        _ target: CallTarget, _ member: String, then: @escaping (consuming CallResult) -> Void
+    ) -> SentCall? {
+        let message: Message
+        do throws(BusError) {
+            message = try Message(callTo: target, member)
+        } catch {
+            self.afterRound { then(.failure(error)) }
+            return nil
+        }
+        message.setAutoStart(false)
+        return self.send(message, timeout: Self.noTimeout, isKept: true, then: then)
+    }
+
+    /// Calls again what was kept, as the answer may be lost. A bus that still waits for it says that this is denied, and so has one place for all
+    /// of them.
+    package func callAgain(_ call: SentCall, _ target: CallTarget, _ member: String) {
+        guard let message = try? Message(callTo: target, member) else { return }
+        message.setAutoStart(false)
+        self.send(message, as: call)
+    }
+
     /// Calls a method whose answer does not matter, and gets none.
     package func tell<each T: WireValue>(_ target: CallTarget, _ member: String, _ arguments: repeat each T) {
         guard let message = try? Message(callTo: target, member) else { return }

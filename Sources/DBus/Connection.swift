@@ -368,7 +368,7 @@ package final class Connection {
     /// Sends a call and hands its reply to `then`.
     @discardableResult
     func send(
-        _ message: borrowing Message, timeout: Int32, takesDescriptors: Bool = false,
+        _ message: borrowing Message, timeout: Int32, takesDescriptors: Bool = false, isKept: Bool = false,
         then: @escaping (consuming CallResult) -> Void
     ) -> SentCall? {
         guard unsafe self.raw != nil else {
@@ -378,7 +378,16 @@ package final class Connection {
         let callee = Callee(message.destination ?? DBUS_SERVICE_DBUS)
         self.pending.prepare(for: callee)
         return self.pending.add(
-            self.send(message), to: callee, timeout: timeout, takesDescriptors: takesDescriptors, then: then)
+            self.send(message), to: callee, timeout: timeout, takesDescriptors: takesDescriptors, isKept: isKept,
+            then: then)
+    }
+
+    /// Sends a call once more under the serial that it has, if it is under way.
+    func send(_ message: borrowing Message, as call: SentCall) {
+        guard self.pending.waits(for: call) else { return }
+        // SAFETY: `raw` is live and was not sent; libdbus gives a serial of its own only to what has none.
+        unsafe dbus_message_set_serial(message.raw, call.serial)
+        self.send(message)
     }
 
     /// Tells whose connection a caller's is; at once, if that is known.

@@ -6,9 +6,10 @@ import Motion
 /// Sends signals to single peers and never more than they take.
 ///
 /// A peer that is stopped costs the bus at most `FlowWindow.limit` bytes and the other peers nothing. A ping has no time
-/// limit: the bus remembers every call until it is answered or one side is gone, so another ping to a silent peer costs another
-/// place. It is sent where the answer to the first may have been lost. When all places are taken that a peer may have, by others of
-/// its user that may never answer, it still gets a window's worth of bytes every `patience`, on the word that it reads.
+/// limit: the bus remembers every call until it is answered or one side is gone, so another ping to a silent peer would cost another
+/// place. Where the answer may have been lost the same ping is sent again, under the same serial: a bus that still has its place refuses
+/// that. When all places are taken that a peer may have, by others of its user that may never answer, it still gets a window's
+/// worth of bytes every `patience`, on the word that it reads.
 /// Not `Sendable`: it belongs to the thread of its connection's loop.
 package final class PacedSender {
     /// One peer we send to, by its unique name.
@@ -27,12 +28,10 @@ package final class PacedSender {
         fileprivate var forms = SignalForms()
         /// The bus has said that there is nobody of this name, which no other gets.
         fileprivate var isGone = false
-        /// The pings that are open. The answers to all but the last may be lost.
-        fileprivate var pings: [Ping] = []
-        /// The answer to the last one may be lost, too, and it was not asked once more.
-        fileprivate var isLeftInDoubt = false
-        /// How often it was believed to read, as its answer may be lost.
-        fileprivate var beliefs = 0
+        /// The ping that has a place.
+        fileprivate var ping: Ping?
+        /// How many bytes it was believed to have read, as its answer may be lost.
+        fileprivate var believed = 0
         /// In whose share its pings are; root's: anybody's places are for it.
         fileprivate var user = UserShares.root
 
@@ -74,24 +73,31 @@ package final class PacedSender {
         let number: UInt64
         /// Who has its place.
         let user: UInt32
-        let call: SentCall?
+        var call: SentCall?
+        /// How often it was sent without anything having come of that yet.
+        var asks = 1
+        /// It was sent again: how many answers are to come is known only when nothing is on its way.
+        var isRepeated = false
     }
 
     private weak var connection: Connection?
     /// Who has how many pings open.
     private var pings: UserShares
     private var lastPing: UInt64 = 0
-    /// Those with an open ping, by name.
+    /// Those whose ping has a place, by name.
     private var asked: [String: Peer] = [:]
     /// Peers for which a ping is due and too many were open, in order of asking.
     private var waiting: [Waiting] = []
     /// Peers that are to be told of room and of which no open ping will tell.
     private var refused: [Waiting] = []
     private var timer: EventLoop.TimerID?
-    /// Asks those whom doubt has left.
+    /// Asks again those that were asked more than once.
     private var askTimer: EventLoop.TimerID?
     private var isAskTimerSet = false
     private var askPause: Int64
+    /// Until then answers may be lost, however often one asks.
+    private var doubtEnds: Int64 = 0
+    private let mostBelieved: Int
     private let loop: EventLoop
     private let patience: Int64
 
@@ -101,23 +107,28 @@ package final class PacedSender {
     package static let pingLimit = 64
     /// Peers that wait for a ping; beyond it the dead are swept out.
     private static let sweepAfter = 256
-    /// How many pings one peer may have open.
-    private static let mostAsked = 3
-    /// How soon, and how seldom in the end, those are asked whom doubt has left, in times of patience.
+    /// How soon, and how seldom in the end, those are asked again that were asked more than once, in times of patience.
     private static let askPauses: ClosedRange<Int64> = 8...600
-    /// How many windows' worth a peer gets besides while doubt goes on.
-    private static let mostBelieved = 4
+    /// How long doubt goes on that is not said to be over, in µs: it is told each two seconds.
+    private static let doubtLasts = 2 * Intake.pause + 1_000_000
+    /// How many bytes a peer gets besides while doubt goes on: at 50 Hz, samples for five minutes.
+    package static let mostBelieved = 8 << 20
 
     /// - Parameters:
     ///   - patience: microseconds after which a peer that cannot be asked is believed to read.
     ///   - pings: how many may be open at a time.
-    package init(on connection: Connection, patience: Int64 = 1_000_000, pings: Int = PacedSender.pingLimit) {
+    ///   - mostBelieved: bytes that a peer gets besides while its answers may be lost.
+    package init(
+        on connection: Connection, patience: Int64 = 1_000_000, pings: Int = PacedSender.pingLimit,
+        mostBelieved: Int = PacedSender.mostBelieved
+    ) {
         self.connection = connection
         self.pings = UserShares(limit: pings, reserve: 0)
         self.loop = connection.loop
         self.patience = patience
         self.askPause = patience * Self.askPauses.lowerBound
-        connection.whenInDoubt { [weak self] isOver in isOver ? self?.askOnceMore() : self?.believe() }
+        self.mostBelieved = mostBelieved
+        connection.whenInDoubt { [weak self] isOver in self?.doubted(isOver: isOver) }
     }
 
     deinit {
@@ -175,16 +186,18 @@ package final class PacedSender {
             return nil
         }
         if let since = peer.waitingSince { self.trust(peer, since) }
+        if self.doubtEnds != 0, !peer.isRefused { self.believe(peer) }
         return connection
     }
 
-    private func hasPlace(for peer: Peer) -> Bool { self.pings.room(for: peer.user) > 0 }
+    private func hasPlace(for peer: Peer) -> Bool { peer.ping != nil || self.pings.room(for: peer.user) > 0 }
 
     private func mayPing(_ peer: Peer) -> Bool { peer.waitingSince == nil && self.hasPlace(for: peer) }
 
     /// Counts bytes that went to a peer by another way, which asks `hasRoom` before it takes more.
     package func count(_ bytes: Int, to peer: Peer) {
         if let since = peer.waitingSince { self.trust(peer, since) }
+        if self.doubtEnds != 0, !peer.isRefused { self.believe(peer) }
         _ = self.follow(peer, peer.flow.add(bytes + Self.overhead, mayPing: self.mayPing(peer)))
     }
 
@@ -270,126 +283,132 @@ package final class PacedSender {
     }
 
     private func ping(_ peer: Peer) {
-        if self.connection != nil, self.pings.take(1, for: peer.user) { self.sendPing(to: peer, inShareOf: peer.user) }
+        if peer.ping != nil {
+            self.pingAgain(peer)
+        } else if self.connection != nil, self.pings.take(1, for: peer.user) {
+            self.sendPing(to: peer)
+        }
     }
 
-    private func sendPing(to peer: Peer, inShareOf user: UInt32) {
-        guard let connection = self.connection else { return self.pings.giveBack(1, for: user) }
+    private static func target(of peer: Peer) -> CallTarget {
+        CallTarget(peer.name, Self.anyPath, "org.freedesktop.DBus.Peer")
+    }
+
+    private func sendPing(to peer: Peer) {
         self.asked[peer.name] = peer
         self.lastPing += 1
         let number = self.lastPing
-        let target = CallTarget(peer.name, Self.anyPath, "org.freedesktop.DBus.Peer")
-        let call = connection.call(target, "Ping", timeout: Connection.noTimeout, autoStart: false) {
-            [weak self] result in
+        peer.ping = Ping(number: number, user: peer.user)
+        let call = self.connection?.callAndKeep(Self.target(of: peer), "Ping") { [weak self] result in
             self?.pingEnded(number, peer, result)
         }
-        peer.pings.append(Ping(number: number, user: user, call: call))
+        peer.ping?.call = call
+    }
+
+    private func pingAgain(_ peer: Peer) {
+        guard let call = peer.ping?.call else { return }
+        peer.ping?.asks += 1
+        peer.ping?.isRepeated = true
+        self.connection?.callAgain(call, Self.target(of: peer), "Ping")
     }
 
     private func pingEnded(_ number: UInt64, _ peer: Peer, _ result: consuming CallResult) {
-        guard let index = peer.pings.firstIndex(where: { $0.number == number }) else { return }
-        self.pings.giveBack(1, for: peer.pings.remove(at: index).user)
-        // Of one that was asked once more the last answer counts.
-        if index == peer.pings.endIndex {
-            if self.asked[peer.name] === peer { self.asked[peer.name] = nil }
-            (peer.isLeftInDoubt, peer.beliefs) = (false, 0)
-            switch consume result {
-            case .success:
-                self.forgetPings(of: peer)
-                peer.flow.pingAnswered()
-                self.look(at: peer)
-            case .failure(let error): self.pingFailed(peer, error)
+        guard let ping = peer.ping, ping.number == number else { return }
+        switch consume result {
+        case .success: self.pingAnswered(peer)
+        case .failure(let error):
+            // The bus did not hand it on again: it waits for the answer to what it handed on before, or has no room there for now.
+            guard !ping.isRepeated || !(error.isDenied || error.isOverLimit) else {
+                peer.ping?.asks = max(1, ping.asks - 1)
+                return
             }
+            self.pingFailed(peer, error)
         }
         self.pingWhoWaits()
     }
 
-    /// What a peer was asked before it has answered, as messages keep their order; or it is gone. With an answer that it drops a bus forgets the
-    /// call, and never says anything of it.
-    private func forgetPings(of peer: Peer) {
-        for ping in peer.pings {
-            self.pings.giveBack(1, for: ping.user)
-            ping.call?.forget()
-        }
-        peer.pings = []
+    /// It keeps its place while another answer may come: who holds one back has it until he gives that, or leaves.
+    private func pingAnswered(_ peer: Peer) {
+        peer.ping?.asks -= 1
+        if let ping = peer.ping, ping.asks > 0 { self.askLater() } else { self.forgetPing(of: peer) }
+        peer.believed = 0
+        peer.flow.pingAnswered()
+        self.look(at: peer)
+    }
+
+    private func forgetPing(of peer: Peer) {
+        guard let ping = peer.ping else { return }
+        peer.ping = nil
+        self.pings.giveBack(1, for: ping.user)
+        ping.call?.finish()
+        if self.asked[peer.name] === peer { self.asked[peer.name] = nil }
     }
 
     private var inOrder: [Peer] { self.asked.sorted { $0.key < $1.key }.map(\.value) }
 
-    /// Asks all once more that have not answered, because their answers may have been lost: the bus tells only who gave one. Who hangs takes some
-    /// more places for that, while half of what his user may have is free. Where there is none now he stays asked: he would be believed to read.
-    private func askOnceMore() {
-        for peer in self.inOrder {
-            let isBelowHalf = self.pings.held(by: peer.user) < self.pings.share / 2
-            if peer.pings.count < Self.mostAsked, isBelowHalf, self.hasPlace(for: peer) {
-                peer.flow.pingFailed()
-                self.request(peer)
-            } else {
-                peer.isLeftInDoubt = true
-            }
-        }
-        if self.asked.values.contains(where: \.isLeftInDoubt) {
-            self.askLater()
-        } else {
-            self.askPause = self.patience * Self.askPauses.lowerBound
-        }
-    }
+    // MARK: Doubt
 
-    /// While doubt goes on answers are lost, however often one asks: who was asked, and has had most of what he may, is believed to read a few times.
-    private func believe() {
-        for peer in self.inOrder {
-            peer.isLeftInDoubt = true
-            guard peer.beliefs < Self.mostBelieved, peer.isRefused || peer.flow.unconfirmed > peer.flow.limit / 2 else {
-                continue
-            }
-            peer.beliefs += 1
+    /// Asks all once more that have not answered, because their answers may have been lost: the bus tells only who gave one. While doubt goes on
+    /// those are lost, too, however often one asks: who was asked is believed to read, up to a bound.
+    private func doubted(isOver: Bool) {
+        self.doubtEnds = isOver ? 0 : Clock.monotonic.now() + Self.doubtLasts
+        if !self.isAskTimerSet { self.askPause = self.patience * Self.askPauses.lowerBound }
+        for peer in self.inOrder where peer.flow.isPingOpen {
+            self.pingAgain(peer)
+            guard !isOver else { continue }
             let isRefused = peer.isRefused
-            self.trust(peer)
-            if isRefused { peer.tellOfRoom() }
+            self.believe(peer)
+            if isRefused, !peer.isRefused { peer.tellOfRoom() }
         }
         if !self.asked.isEmpty { self.askLater() }
+    }
+
+    /// Believes who has had most of what he may. An answer begins that anew. Who was refused is to be told of it by whoever calls this.
+    private func believe(_ peer: Peer) {
+        guard peer.flow.isPingOpen, peer.isRefused || peer.flow.unconfirmed > peer.flow.limit / 2,
+            peer.believed < self.mostBelieved, Clock.monotonic.now() < self.doubtEnds
+        else { return }
+        peer.believed += peer.flow.unconfirmed
+        self.trust(peer)
     }
 
     private func askLater() {
         guard !self.isAskTimerSet else { return }
         self.isAskTimerSet = true
-        self.loop.set(&self.askTimer, after: self.askPause) { [weak self] in self?.askWhoWasLeft() }
+        self.loop.set(&self.askTimer, after: self.askPause) { [weak self] in self?.askWhoWasAskedAgain() }
     }
 
-    /// Asks those whom doubt has left in the place of what they were asked first. Where that hangs, and is not lost, it has a place with the bus
-    /// that is counted no more: so it is done more and more seldom.
-    private func askWhoWasLeft() {
+    /// Asks those of whom it is not known how many answers are to come, or whether they are still there. By now all has come that was on its way:
+    /// if somebody holds an answer back, the bus says that it waits for it, and otherwise the next answer is the last.
+    private func askWhoWasAskedAgain() {
         self.isAskTimerSet = false
         self.askPause = min(2 * self.askPause, self.patience * Self.askPauses.upperBound)
-        for peer in self.inOrder where peer.isLeftInDoubt {
-            peer.isLeftInDoubt = false
-            let oldest = peer.pings.removeFirst()
-            oldest.call?.forget()
-            peer.flow.pingFailed()
-            peer.flow.pingSent()
-            self.sendPing(to: peer, inShareOf: oldest.user)
+        for peer in self.inOrder where peer.ping?.isRepeated == true {
+            if !peer.flow.isPingOpen { peer.ping?.asks = 0 }
+            self.pingAgain(peer)
+            self.askLater()
         }
     }
 
     private func pingFailed(_ peer: Peer, _ error: BusError) {
         if error.isServiceMissing {
-            self.forgetPings(of: peer)
+            self.forgetPing(of: peer)
             peer.flow.pingFailed()
             (peer.isGone, peer.isRefused) = (true, false)
-        } else if error.name == BusError.limitsExceeded("").name {
+        } else if error.isOverLimit {
             // The bus has no place for the ping, so the peer cannot be asked for now.
+            self.forgetPing(of: peer)
             peer.flow.pingFailed()
             peer.waitingSince = Clock.monotonic.now()
             self.look(at: peer)
         } else if [BusError.noReply("").name, BusError.disconnected("").name].contains(error.name) {
             // It left, or the bus did. Asked at once, what fails at once would be asked for ever.
-            self.forgetPings(of: peer)
+            self.forgetPing(of: peer)
             peer.flow.pingFailed()
             if peer.isRefused { self.wait(for: peer) }
         } else {
             // An answer all the same; or a bus whose policy forbids us to ask, which we take for one.
-            peer.flow.pingAnswered()
-            self.look(at: peer)
+            self.pingAnswered(peer)
         }
     }
 

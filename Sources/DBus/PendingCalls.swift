@@ -23,12 +23,15 @@ enum Callee {
 /// A call that waits for its reply.
 package struct SentCall {
     fileprivate weak var calls: PendingCalls?
-    fileprivate let serial: UInt32
+    let serial: UInt32
     /// Serials begin anew with each connection to a bus.
     fileprivate let connections: UInt64
 
     /// Waits for its reply no more: whoever called hears nothing of it.
     package func forget() { self.calls?.forget(self) }
+
+    /// Nothing more comes of a call that was kept.
+    package func finish() { self.calls?.finish(self) }
 }
 
 /// The calls of a connection that wait for their replies.
@@ -44,6 +47,8 @@ final class PendingCalls {
     private struct Call {
         let callee: Callee
         let takesDescriptors: Bool
+        /// It may be sent again under its serial, and hears of all that comes of that until it is finished.
+        let isKept: Bool
         let then: Handler
         let timer: EventLoop.TimerID?
     }
@@ -76,13 +81,15 @@ final class PendingCalls {
 
     /// Waits for the reply to the call with this serial; no longer than `timeout` milliseconds.
     func add(
-        _ serial: UInt32, to callee: Callee, timeout: Int32, takesDescriptors: Bool, then: @escaping Handler
+        _ serial: UInt32, to callee: Callee, timeout: Int32, takesDescriptors: Bool, isKept: Bool,
+        then: @escaping Handler
     ) -> SentCall {
         var timer: EventLoop.TimerID?
         if timeout != Connection.noTimeout {
             timer = self.loop.schedule(after: Int64(timeout) * 1_000) { [weak self] in self?.giveUp(serial) }
         }
-        let call = Call(callee: callee, takesDescriptors: takesDescriptors, then: then, timer: timer)
+        let call = Call(
+            callee: callee, takesDescriptors: takesDescriptors, isKept: isKept, then: then, timer: timer)
         // Serials come round after four thousand million messages.
         if let old = self.calls.updateValue(call, forKey: serial) { self.end(old, .noReply("no answer for very long")) }
         return SentCall(calls: self, serial: serial, connections: self.connections)
@@ -94,8 +101,10 @@ final class PendingCalls {
         guard let call = self.calls[serial], self.counts(reply, for: call.callee) else {
             return self.refuse(reply, serial)
         }
-        self.calls[serial] = nil
-        self.settle(call)
+        if !call.isKept {
+            self.calls[serial] = nil
+            self.settle(call)
+        }
         if reply.kind == .error {
             call.then(.failure(BusError(reply.errorName ?? "", reply.errorText)))
         } else {
@@ -141,6 +150,16 @@ final class PendingCalls {
 
     fileprivate func forget(_ call: SentCall) {
         if call.connections == self.connections { _ = self.remove(call.serial) }
+    }
+
+    fileprivate func finish(_ call: SentCall) {
+        guard self.waits(for: call), let ended = self.calls.removeValue(forKey: call.serial) else { return }
+        self.settle(ended)
+    }
+
+    /// Whether a call is still under way.
+    func waits(for call: SentCall) -> Bool {
+        call.connections == self.connections && self.calls[call.serial] != nil
     }
 
     private func remove(_ serial: UInt32) -> Call? {
