@@ -78,6 +78,7 @@ package struct Broker: ~Copyable {
         case .push(let app):
             let wish = try self.reception.clerk.listeners.checkPush(to: app, at: now)
             self.reception.clerk.tell(.launch(wish), at: now, &actions)
+            answer.wish = wish
         case .answered(let launch, let answer): self.reception.clerk.answered(launch, answer, at: now, &actions)
         case .failed(let launch, let failure):
             self.reception.clerk.tell(.launched(launch.app, launch.number, .failed(failure)), at: now, &actions)

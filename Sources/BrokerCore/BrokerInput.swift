@@ -69,6 +69,8 @@ package struct BrokerAnswer {
     package var effective: [EffectiveDetector] = []
     /// How many events are kept for the app that subscribed.
     package var kept = 0
+    /// What the app that is to be launched is launched for.
+    package var wish: LaunchRequest?
 }
 
 /// What the broker has to do next, in order.

@@ -1,3 +1,4 @@
+package import Arbitration
 package import Motion
 
 /// Who waits until an app that somebody wants launched has answered, and which launch is for whom.
@@ -6,8 +7,7 @@ package import Motion
 package struct WaitingPushes<Call> {
     private struct Waiting {
         let call: Call
-        /// From this arrival time on its launch is of no use any more.
-        let ends: Timestamp
+        let wish: LaunchRequest
         /// The number of the last launch that was for it; `nil`: none has begun since it came.
         var launch: UInt64?
     }
@@ -20,26 +20,31 @@ package struct WaitingPushes<Call> {
     package func count(of app: AppID) -> Int { self.waiting[app]?.count ?? 0 }
 
     /// Somebody wants an app launched.
-    package mutating func add(_ call: Call, for app: AppID, until ends: Timestamp) {
-        self.waiting[app, default: []].append(Waiting(call: call, ends: ends))
+    package mutating func add(_ call: Call, for wish: LaunchRequest) {
+        self.waiting[wish.app, default: []].append(Waiting(call: call, wish: wish))
     }
 
-    /// A launch begins, which is for all who wait by now.
-    package mutating func begin(_ number: UInt64, of app: AppID) {
-        for index in self.waiting[app]?.indices ?? 0..<0 { self.waiting[app]?[index].launch = number }
+    /// A launch begins, which is for all who wait by now for that user's app.
+    package mutating func begin(_ launch: Launch) {
+        for index in self.waiting[launch.app]?.indices ?? 0..<0
+        where self.waiting[launch.app]?[index].wish.user == launch.user {
+            self.waiting[launch.app]?[index].launch = launch.number
+        }
     }
 
     /// An app has answered a launch. Returns whom that was for.
-    package mutating func answered(_ number: UInt64, by app: AppID) -> [Call] {
-        self.take(of: app) { $0.launch == number }
+    package mutating func answered(_ launch: Launch) -> [Call] {
+        self.take(of: launch.app) { $0.launch == launch.number }
     }
 
-    /// Nobody is launched any more for what was of use until then.
+    /// Nobody is launched any more for a wish, which may be that of several.
     ///
     /// - Parameter current: The launch that is under way all the same.
     /// - Returns: Who does not wait for that.
-    package mutating func gaveUp(_ app: AppID, until ends: Timestamp, besides current: UInt64?) -> [Call] {
-        self.take(of: app) { $0.ends <= ends && ($0.launch == nil || $0.launch != current) }
+    package mutating func gaveUp(_ wish: LaunchRequest, besides current: UInt64?) -> [Call] {
+        self.take(of: wish.app) {
+            $0.wish.user == wish.user && $0.wish.ends <= wish.ends && ($0.launch == nil || $0.launch != current)
+        }
     }
 
     private mutating func take(of app: AppID, where fits: (Waiting) -> Bool) -> [Call] {

@@ -40,7 +40,7 @@ final class LaunchLink {
         // Whatever it fails for before that, nobody has seen what it brings.
         self.service.setCalled(launch, false)
         if case .task = launch.reason { return self.start(flight) }
-        if launch.reason == .push { self.pushes.begin(launch.number, of: launch.app) }
+        if launch.reason == .push { self.pushes.begin(launch) }
         // Whose connection a registered one is, the bus has said. One that is just leaving may be what this is for.
         let clients = self.service.links.clients
         if let client = clients[launch.app], clients.has(client), let user = client.uid {
@@ -232,8 +232,8 @@ final class LaunchLink {
         }
         do throws(Refusal) {
             try self.service.input { (core, now, actions) throws(Refusal) in
-                try core.apply(.push(app), at: now, &actions)
-                self.pushes.add(call, for: app, until: now + core.arbiter.policy.settings(for: app).wakeTimeout)
+                guard let wish = try core.apply(.push(app), at: now, &actions).wish else { return }
+                self.pushes.add(call, for: wish)
             }
         } catch {
             call.fail(BusError(error))
@@ -246,7 +246,7 @@ final class LaunchLink {
         if result == .postponed { return }
         self.service.links.history.launched(launch.app, launch.user, result.name)
         guard launch.reason == .push, result == .done else { return }
-        for call in self.pushes.answered(launch.number, by: launch.app) { call.reply() }
+        for call in self.pushes.answered(launch) { call.reply() }
     }
 
     /// A launch is not tried again: answers whoever asked for it.
@@ -255,7 +255,7 @@ final class LaunchLink {
             "\(request.app) is given up (\(request.reason)): \(failure?.name ?? "its turn did not come")")
         guard request.reason == .push else { return }
         let current = self.service.core.arbiter.launches.launch(of: request.app)?.number
-        for call in self.pushes.gaveUp(request.app, until: request.ends, besides: current) {
+        for call in self.pushes.gaveUp(request, besides: current) {
             call.fail(.launchFailed("\(request.app) could not be launched: \(Self.why(failure))"))
         }
     }
