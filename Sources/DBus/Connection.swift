@@ -54,7 +54,7 @@ package final class Connection {
     /// Which of the successive connections this is. Unique names and serials mean nothing beyond one.
     var generation: UInt64 { self.admission.generation }
 
-    private var raw: OpaquePointer?
+    private var wire: PrivateConnection?
     let objects = ObjectTree()
     /// Follows those we call and those who call us.
     private lazy var peers = NameWatch(on: self)
@@ -75,13 +75,10 @@ package final class Connection {
     private static let openingLimit: (near: Int64, far: Int64) = (25_000, 250_000)
     /// Messages handled before other descriptors and timers get their turn.
     private static let dispatchBatch = 64
-    /// Bytes of messages that may wait in memory for us to read them. libdbus stops reading the socket beyond it.
-    private static let receiveLimit = 8 << 20
     /// Bytes that wait for the bus to take them before we stop sending.
     package static let sendLimit = 4 << 20
 
     package init(to address: BusAddress, on loop: EventLoop, names: [String] = [], retry: Retry = .never) {
-        unsafe self.raw = nil
         self.address = address
         self.loop = loop
         self.admission = Admission(names: names)
@@ -118,7 +115,7 @@ package final class Connection {
     /// - Parameter limit: How long that may wait for a bus that has no room for one more connection, in µs; `nil`: as long as a loop may
     ///   that has other things to do.
     package func open(within limit: Int64? = nil) throws(BusError) {
-        guard unsafe self.state == .closed && self.raw == nil else { return }
+        guard self.state == .closed, self.wire == nil else { return }
         let wait = BoundedWait(
             limit ?? (self.address.isNear ? Self.openingLimit.near : Self.openingLimit.far))
         defer { wait.cancel() }
@@ -133,55 +130,40 @@ package final class Connection {
 
     private func connect() throws(BusError) {
         let address = try self.address.resolve()
-        // SAFETY: a private connection is ours alone; libdbus validates the address.
-        let opened = try unsafe withDBusError { unsafe dbus_connection_open_private(address, $0) }
-        guard let raw = unsafe opened else { throw .failed("cannot open \(address)") }
-        let user = unsafe Self.descriptor(of: raw).flatMap { SocketPeer.user(of: $0) }
+        let wire = try PrivateConnection(to: address)
+        let user = wire.descriptor.flatMap(SocketPeer.user)
         guard self.admission.mayBeBus(of: user) else {
-            // SAFETY: nobody else knows of it. A private connection is closed before its last reference goes.
-            unsafe dbus_connection_close(raw)
-            unsafe dbus_connection_unref(raw)
+            wire.close()
             let error = BusError.failed("another user listens at \(address) than before")
             self.onHeldUp(.stranger, error)
             throw error
         }
-        unsafe self.raw = raw
+        self.wire = wire
         self.admission.begin(with: user)
-        unsafe self.install(on: raw)
+        // SAFETY: all callbacks run on this thread while we are alive; `drop` takes them back.
+        unsafe wire.install(
+            connectionFilter, hasStatus: dispatchStatus, Unmanaged.passUnretained(self).toOpaque(), on: self.loop
+        ) { [signals = self.signals] in signals.took(of: $0) }
+        self.scheduleDispatch()
     }
 
     /// Leaves the bus for good. Whatever waits to be sent is written out first.
     package func close() {
-        if self.state == .ready { self.flush() }
+        // A bus that does not read must not keep us for ever.
+        if self.state == .ready { self.wire?.flush(for: Self.flushLimit) }
         self.retries.cancel()
         self.drop()
     }
 
-    /// Writes out what waits to be sent. A bus that does not read must not keep us for ever.
-    private func flush() {
-        guard let raw = unsafe self.raw else { return }
-        let deadline = Clock.monotonic.now() + Self.flushLimit
-        // SAFETY: the connection is open. Nothing is dispatched here.
-        while unsafe dbus_connection_has_messages_to_send(raw) != 0, Clock.monotonic.now() < deadline {
-            guard unsafe dbus_connection_read_write(raw, 100) != 0 else { return }
-        }
-    }
-
     private func drop() {
         self.admission.end()
-        guard let raw = unsafe self.raw else { return }
-        unsafe self.raw = nil
+        guard let wire = self.wire else { return }
+        self.wire = nil
         self.signals.forgetDoubt()
         self.incoming.endAll()
         self.pending.endAll()
-        // SAFETY: the functions must not outlive us. A private connection is closed before its last reference goes, or
-        // libdbus aborts; closing takes the watches and timeouts off the loop.
-        unsafe dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
-        unsafe dbus_connection_remove_filter(raw, connectionFilter, Unmanaged.passUnretained(self).toOpaque())
-        unsafe dbus_connection_close(raw)
-        unsafe dbus_connection_set_watch_functions(raw, nil, nil, nil, nil, nil)
-        unsafe dbus_connection_set_timeout_functions(raw, nil, nil, nil, nil, nil)
-        unsafe dbus_connection_unref(raw)
+        // SAFETY: as it was installed.
+        unsafe wire.end(connectionFilter, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Connects, or tries again until it can, as after a loss. Returns false when the bus is not there yet.
@@ -205,33 +187,13 @@ package final class Connection {
         }
     }
 
-    private func install(on raw: OpaquePointer) {
-        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        // SAFETY: all callbacks run on this thread while we are alive; `drop` takes them back.
-        unsafe dbus_connection_set_exit_on_disconnect(raw, 0)
-        unsafe dbus_connection_set_max_received_size(raw, Self.receiveLimit)
-        unsafe dbus_connection_set_max_received_unix_fds(raw, 64)
-        // A Ping is a call like others: answered by libdbus, a flood of them would come before whatever we send.
-        unsafe dbus_connection_set_route_peer_messages(raw, 1)
-        unsafe installWatches(on: raw, self.loop) { [signals = self.signals] in signals.took(of: $0) }
-        invariant(unsafe dbus_connection_add_filter(raw, connectionFilter, context, nil) != 0, "out of memory")
-        unsafe dbus_connection_set_dispatch_status_function(
-            raw,
-            { _, status, context in
-                guard status == DBUS_DISPATCH_DATA_REMAINS, let context = unsafe context else { return }
-                unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().scheduleDispatch()
-            }, context, nil)
-        self.scheduleDispatch()
-    }
-
     private func greet() {
         self.callBus("Hello") { [weak self] result in
             guard let self, self.state == .opening else { return }
             do throws(BusError) {
                 let name = try result.take().read(reply: String.self)
                 self.admission.greeted(as: name)
-                // SAFETY: the name comes from the bus and is valid.
-                unsafe dbus_bus_set_unique_name(self.raw, name)
+                self.wire?.setUniqueName(name)
             } catch {
                 return self.lose()
             }
@@ -350,20 +312,10 @@ package final class Connection {
     package var canSend: Bool { self.state == .ready && self.backlog < Self.sendLimit }
 
     /// Bytes that the bus has not taken yet.
-    var backlog: Int {
-        guard let raw = unsafe self.raw else { return 0 }
-        // SAFETY: the connection is open.
-        return unsafe dbus_connection_get_outgoing_size(raw)
-    }
+    var backlog: Int { self.wire?.backlog ?? 0 }
 
     @discardableResult
-    func send(_ message: borrowing Message) -> UInt32 {
-        guard let raw = unsafe self.raw else { return 0 }
-        var serial: UInt32 = 0
-        // SAFETY: libdbus takes a reference of its own. It fails only when memory is out.
-        invariant(unsafe dbus_connection_send(raw, message.raw, &serial) != 0, "out of memory")
-        return serial
-    }
+    func send(_ message: borrowing Message) -> UInt32 { self.wire?.send(message) ?? 0 }
 
     /// Sends a call and hands its reply to `then`.
     @discardableResult
@@ -371,7 +323,7 @@ package final class Connection {
         _ message: borrowing Message, timeout: Int32, takesDescriptors: Bool = false, isKept: Bool = false,
         then: @escaping (consuming CallResult) -> Void
     ) -> SentCall? {
-        guard unsafe self.raw != nil else {
+        guard self.wire != nil else {
             self.afterRound { then(.failure(.disconnected("not connected to the \(self.address)"))) }
             return nil
         }
@@ -416,7 +368,7 @@ package final class Connection {
 
     // MARK: Dispatch
 
-    private func scheduleDispatch() {
+    fileprivate func scheduleDispatch() {
         if let turn = self.dispatching.ask() { self.loop.defer(turn) }
     }
 
@@ -428,17 +380,8 @@ package final class Connection {
 
     /// Tells whether more remain.
     private func dispatchBatch() -> Bool {
-        guard let raw = unsafe self.raw else { return false }
-        // SAFETY: a handler may close the connection; our reference keeps the memory until we are done.
-        unsafe dbus_connection_ref(raw)
-        defer { unsafe dbus_connection_unref(raw) }
-        for _ in 0..<Self.dispatchBatch {
-            guard unsafe self.raw == raw else { return false }
-            let status = unsafe dbus_connection_dispatch(raw)
-            invariant(status != DBUS_DISPATCH_NEED_MEMORY, "out of memory")
-            guard status == DBUS_DISPATCH_DATA_REMAINS else { return false }
-        }
-        return true
+        guard let wire = self.wire else { return false }
+        return wire.dispatch(atMost: Self.dispatchBatch) { wire.isSame(as: self.wire) }
     }
 
     /// Reads and handles what has come in, for so many microseconds at most.
@@ -447,30 +390,18 @@ package final class Connection {
     /// it in the bus, whose own queue for us is longer than ours.
     package func readOn(for microseconds: Int64) {
         let end = Clock.monotonic.now() + microseconds
-        while let raw = unsafe self.raw, let descriptor {
+        while let wire = self.wire, let descriptor = wire.descriptor {
             let bytes = SocketQueue.waiting(descriptor)
             guard bytes > 0 else { return }
             self.signals.took(of: bytes)
-            // SAFETY: the connection is open. It reads what is there and does not wait.
-            _ = unsafe dbus_connection_read_write(raw, 0)
+            wire.read()
             _ = self.dispatchBatch()
             guard Clock.monotonic.now() < end else { return }
         }
     }
 
     /// Bytes that the bus has not read, wherever they wait.
-    var underWay: Int { self.backlog + (self.descriptor.map(SocketQueue.unread) ?? 0) }
-
-    private var descriptor: Int32? {
-        guard let raw = unsafe self.raw else { return nil }
-        return unsafe Self.descriptor(of: raw)
-    }
-
-    private static func descriptor(of raw: OpaquePointer) -> Int32? {
-        var descriptor: Int32 = -1
-        // SAFETY: the connection is open, and the descriptor stays its own.
-        return unsafe dbus_connection_get_unix_fd(raw, &descriptor) != 0 ? descriptor : nil
-    }
+    var underWay: Int { self.backlog + (self.wire?.descriptor.map(SocketQueue.unread) ?? 0) }
 
     fileprivate func handle(_ raw: OpaquePointer) -> DBusHandlerResult {
         // SAFETY: libdbus lends a live message.
@@ -498,6 +429,11 @@ package final class Connection {
         }
         unsafe self.signals.tell(message, interface, member)
     }
+}
+
+private let dispatchStatus: DBusDispatchStatusFunction = { _, status, context in
+    guard status == DBUS_DISPATCH_DATA_REMAINS, let context = unsafe context else { return }
+    unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().scheduleDispatch()
 }
 
 /// The one filter of a connection.
