@@ -2,7 +2,8 @@ import Arbitration
 import BrokerCore
 import Motion
 
-/// Knows who is launched: nobody who is there, few at once, not again at once after a failure, and each launch ends once.
+/// Knows who is launched: nobody who is there, few at once, not again at once after a failure, and each launch ends once. Who wanted
+/// an app launched is answered.
 struct LaunchWatch {
     private struct Flight {
         let launch: Launch
@@ -31,6 +32,10 @@ struct LaunchWatch {
 
     private var flights: [UInt64: Flight] = [:]
     private var rests: [Name: Rest] = [:]
+    /// Calls that wait until an app is launched, by number, as `LaunchLink` has them; and what each wants.
+    private var pushes = WaitingPushes<UInt64>()
+    private var pushed: [UInt64: LaunchRequest] = [:]
+    private var lastPush: UInt64 = 0
     /// What wakes took of what the last app is given, and when.
     private var woken: [Timestamp] = []
     /// The newest motion that it got: what had waited, and is older, is taken from what there is by then.
@@ -44,6 +49,8 @@ struct LaunchWatch {
     mutating func brokerEnds() {
         self.flights = [:]
         self.rests = [:]
+        self.pushes = WaitingPushes()
+        self.pushed = [:]
         self.woken = []
         self.newest = nil
     }
@@ -56,6 +63,19 @@ struct LaunchWatch {
 
     // MARK: What happens
 
+    /// Somebody wants an app launched, and waits for what comes of that.
+    mutating func push(_ wish: LaunchRequest) {
+        self.lastPush += 1
+        self.pushes.add(self.lastPush, for: wish)
+        self.pushed[self.lastPush] = wish
+    }
+
+    private mutating func answer(_ calls: [UInt64]) {
+        for call in calls where self.pushed.removeValue(forKey: call) == nil {
+            self.find("push \(call) is answered twice")
+        }
+    }
+
     /// A launch begins.
     ///
     /// - Parameters:
@@ -63,6 +83,7 @@ struct LaunchWatch {
     ///   - canReceive: And it can be sent events.
     mutating func begin(_ launch: Launch, isThere: Bool, canReceive: Bool, at now: Timestamp) {
         self.counts.begun += 1
+        if launch.reason == .push { self.pushes.begin(launch) }
         if let other = self.flights.values.first(where: { $0.launch.app == launch.app }) {
             self.find("\(launch.app) is launched by \(launch.number) while \(other.launch.number) is under way")
         }
@@ -116,6 +137,7 @@ struct LaunchWatch {
         case .done:
             self.counts.done += 1
             self.rests[name] = nil
+            if launch.reason == .push { self.answer(self.pushes.answered(launch)) }
         case .failed(let failure):
             self.counts.failed += 1
             if failure == .silent, now < flight.begun + launch.timeout {
@@ -128,6 +150,11 @@ struct LaunchWatch {
         }
     }
 
+    /// A launch is not tried again. Another of that name may be under way all the same.
+    mutating func gaveUp(_ wish: LaunchRequest, besides current: UInt64?) {
+        if wish.reason == .push { self.answer(self.pushes.gaveUp(wish, besides: current)) }
+    }
+
     /// How often it had failed in a row. Older failures may be forgotten when it has been left alone for so long.
     private func failures(of name: Name, at begun: Timestamp) -> Int {
         guard let rest = self.rests[name], begun < rest.notBefore + Launches.longestBackOff else { return 0 }
@@ -138,6 +165,14 @@ struct LaunchWatch {
     mutating func check(at now: Timestamp) {
         for flight in self.flights.values where flight.begun + flight.launch.timeout < now {
             self.find("launch \(flight.launch.number) of \(flight.launch.app) has had its time, and is not over")
+        }
+        for (call, wish) in self.pushed where wish.ends <= now {
+            let isUnderWay = self.flights.values.contains {
+                $0.launch.app == wish.app && $0.launch.user == wish.user && $0.launch.reason == .push
+            }
+            if !isUnderWay {
+                self.find("push \(call) of \(wish.app) was of use until \(wish.ends), and is not answered")
+            }
         }
     }
 
@@ -175,6 +210,7 @@ struct LaunchWatch {
         if let flight = self.flights.values.first {
             self.find("launch \(flight.launch.number) of \(flight.launch.app) never ended")
         }
+        if let call = self.pushed.keys.min() { self.find("push \(call) is never answered") }
         if launches.inFlight > 0 || launches.waiting > 0 {
             self.find("nothing is due, and \(launches.inFlight) launches are under way, \(launches.waiting) wait")
         }

@@ -241,6 +241,7 @@ struct World {
         self.tellClock()
         if case .leave(let app) = input, let id = self.process?.core.registry[app]?.id { self.events.departs(id) }
         let answer = try? self.process?.core.apply(input, at: self.now, &self.actions)
+        if let wish = answer?.wish { self.launches.push(wish) }
         self.perform()
         self.follow()
         self.events.hasDeparted()
@@ -336,7 +337,10 @@ struct World {
             self.events.ended(launch, result)
         case .life(let app, .changed(let change)): self.states[app] = change.to
         case .task(let effect): self.perform(effect)
-        case .availability, .life, .session, .failed, .launchGivenUp, .clip: break
+        case .launchGivenUp(let wish, _):
+            let current = self.process?.core.arbiter.launches.launch(of: wish.app)
+            self.launches.gaveUp(wish, besides: current?.number)
+        case .availability, .life, .session, .failed, .clip: break
         }
     }
 
