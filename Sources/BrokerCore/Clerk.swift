@@ -84,11 +84,25 @@ struct Clerk {
     }
 
     /// An app that cannot receive keeps what is due to it; one that can again gets it.
+    private mutating func reach(
+        _ app: AppHandle, in state: AppState, at now: Timestamp, _ actions: inout [BrokerAction]
+    ) {
+        self.post.change(app, &actions) { $0.setReachable(state.canReceive, at: now, &$1) }
+        if !state.canReceive { self.wishLaunch(of: app, at: now) }
+    }
+
+    /// An app has come, of which it is not told: it may be frozen, or so it is said.
+    mutating func arrived(_ app: AppHandle, at now: Timestamp, _ actions: inout [BrokerAction]) {
+        self.perform(&actions)
+        guard let state = self.listeners.hearing.arbiter.facts(of: app)?.state else { return }
+        self.reach(app, in: state, at: now, &actions)
+        self.perform(&actions)
+    }
+
     private mutating func follow(
         _ change: StateChange, of app: AppHandle, at now: Timestamp, _ actions: inout [BrokerAction]
     ) {
-        self.post.change(app, &actions) { $0.setReachable(change.to.canReceive, at: now, &$1) }
-        if !change.to.canReceive { self.wishLaunch(of: app, at: now) }
+        self.reach(app, in: change.to, at: now, &actions)
         if change.to == .foreground { self.opened(app, at: now, &actions) }
     }
 

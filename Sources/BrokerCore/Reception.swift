@@ -25,7 +25,7 @@ struct Reception {
         } else {
             try self.enter(app, id, entrance, user, payer: user, at: now, &actions)
         }
-        self.clerk.perform(&actions)
+        self.clerk.arrived(app, at: now, &actions)
     }
 
     private mutating func enter(

@@ -289,6 +289,24 @@ import Testing
         #expect((bench.tally(of: client)?.lastEvent == nil) == (end == .launchFailed))
     }
 
+    /// It comes before it is said that it goes on. What it was sent meanwhile would come behind what it is called with.
+    @Test func whoIsFrozenWhenItComesIsCalled() throws {
+        var (bench, client) = try self.bench()
+        _ = try bench.core.apply(.life(.frozen([Self.app: .frozen(by: "freezer")])), at: bench.now, &bench.actions)
+        try bench.core.register(client, Self.app, AppEntrance(), user: 7, at: bench.now, &bench.actions)
+        _ = try bench.core.subscribe(client, since: nil, at: bench.now, &bench.actions)
+        bench.feed([2.5])
+        let actions = bench.actions
+        let call = try #require(self.calls(&bench).first)
+        #expect(!call.launch.isCold && call.events.map(\.sequence) == [1])
+        #expect(!actions.contains { if case .deliver = $0 { true } else { false } })
+        bench.core.answered(call.launch, .consume, at: bench.now, &bench.actions)
+        _ = try bench.core.apply(.life(.frozen([:])), at: bench.now, &bench.actions)
+        _ = bench.take()
+        bench.feed([2.5])
+        #expect(bench.events.map(\.1.sequence) == [2])
+    }
+
     @Test func whoNobodyCanStartIsGivenUpAtOnce() throws {
         var (bench, _) = try self.bench()
         bench.feed([2.5])
