@@ -162,7 +162,7 @@ struct LaunchWatch {
     }
 
     /// Time passed, and the broker has had its turn.
-    mutating func check(at now: Timestamp) {
+    mutating func check(_ launches: Launches, at now: Timestamp) {
         for flight in self.flights.values where flight.begun + flight.launch.timeout < now {
             self.find("launch \(flight.launch.number) of \(flight.launch.app) has had its time, and is not over")
         }
@@ -170,7 +170,8 @@ struct LaunchWatch {
             let isUnderWay = self.flights.values.contains {
                 $0.launch.app == wish.app && $0.launch.user == wish.user && $0.launch.reason == .push
             }
-            if !isUnderWay {
+            // Who came later may have wished for the same, which is of use for longer.
+            if !isUnderWay, !launches.isWaiting(wish.app, of: wish.user, for: .push) {
                 self.find("push \(call) of \(wish.app) was of use until \(wish.ends), and is not answered")
             }
         }

@@ -293,7 +293,7 @@ struct World {
             }
             self.process?.timer = nil
             self.input(.tick)
-            self.launches.check(at: self.now)
+            if let launches = self.process?.core.arbiter.launches { self.launches.check(launches, at: self.now) }
             self.tasks.checkTime(awake: self.awake)
         }
         self.now = end
@@ -693,6 +693,8 @@ struct World {
         if wasNobodys { self.events.passes(app, to: user, hadOwn: hadOwn) }
         self.events.handsOn()
         self.launches.came(app, of: user)
+        // Who had this number before may have been elsewhere.
+        self.states[handle] = nil
         self.input(.register(handle, app, AppEntrance(), user: user))
         self.connections[connection].hear(.registered)
         defer { self.bind(client) }
