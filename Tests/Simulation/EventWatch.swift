@@ -238,8 +238,8 @@ struct EventWatch {
         let isNew = self.born.contains { self.records[$0].map { $0.box == box && $0.sequence == 1 } ?? false }
         guard last == 0 || isNew else { return }
         self.numbers[box] = nil
-        // What it was called for went with the queue.
-        self.calls = self.calls.filter { $0.value.box != box }
+        // What it was called for went with the queue, unless it was called at once.
+        self.calls = self.calls.filter { $0.value.box != box || $0.value.keys.contains { self.born.contains($0) } }
     }
 
     /// What was nobody's is a user's now, who had a queue of his own, or had none.
