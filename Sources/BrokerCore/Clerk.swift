@@ -293,7 +293,7 @@ struct Clerk {
     ) {
         guard self.listeners.hearing.arbiter.isCurrent(launch) else { return }
         if let app = self.post.mailboxes.called(launch.app), case .motion = launch.reason {
-            for epoch in self.post.mailboxes[app]?.calledEpochs ?? [] {
+            for epoch in self.post.mailboxes[app]?.called.map(\.epoch) ?? [] {
                 self.listeners.hearing.tell(.answer(app, epoch: epoch, answer), at: arrival)
             }
         }

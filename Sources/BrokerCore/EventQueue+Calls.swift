@@ -11,29 +11,30 @@ extension EventQueue {
     }
     /// Whether something is handed over now. All of it may have ended by now, and the answer still says what was told with it.
     var isCalled: Bool { self.calls.last > 0 || self.unacknowledged.contains(where: \.isCalled) }
-    /// The epochs of what is handed over now.
-    var calledEpochs: [UInt64] { self.unacknowledged.filter(\.isCalled).map(\.event.epoch) }
+    /// What is handed over now, in order.
+    var called: [Event] { self.unacknowledged.filter(\.isCalled).map(\.event) }
     /// The first event that the app is to be launched for.
     var firstToLaunch: Event? { self.waiting.all.first(where: \.isLaunching)?.event }
 
-    /// Takes what waits, to hand it over in a call; nothing, if the app needs not be launched any more.
-    ///
-    /// - Returns: The events in order, to whosever queue it is.
+    /// Takes what waits, to hand it over in a call to whosever queue it is; nothing, if the app needs not be launched any more.
     package mutating func beginCall(at now: Timestamp, _ actions: inout [QueueAction]) -> Handover {
         if let deadline = self.deadline, deadline <= now { self.pump(at: now, &actions) }
         guard self.launchWish != nil else { return Handover(to: nil) }
         self.calls.isOver()
-        var events: [Event] = []
-        while var kept = self.waiting.popFirst() {
-            kept.event.isRedelivered = kept.attempts > 0
+        self.handOver(before: .max)
+        let events = self.called
+        self.calls.last = events.last?.sequence ?? 0
+        return Handover(to: nil, events, lost: self.lost)
+    }
+
+    /// Takes what waits and has a number before this one into the call.
+    mutating func handOver(before end: UInt64) {
+        while let first = self.waiting.first, first.event.sequence < end, var kept = self.waiting.popFirst() {
             kept.isHandedOver()
-            events.append(kept.event)
             // Looked for from the end, where nearly all of them belong: there may be very many.
             let before = self.unacknowledged.lastIndex { $0.event.sequence < kept.event.sequence }
             self.unacknowledged.insert(kept, at: before.map { $0 + 1 } ?? 0)
         }
-        self.calls.last = events.last?.sequence ?? 0
-        return Handover(to: nil, events, lost: self.lost)
     }
 
     /// Somebody is called with what was handed over; or nobody has been until now, and then nobody has seen it.
@@ -50,9 +51,7 @@ extension EventQueue {
     }
 
     /// The app was not reached, or nobody knows. What was handed over waits as before.
-    package mutating func callFailed(
-        _ failure: LaunchFailure, at now: Timestamp, _ actions: inout [QueueAction]
-    ) {
+    package mutating func callFailed(_ failure: LaunchFailure, at now: Timestamp, _ actions: inout [QueueAction]) {
         self.calls.hasFailed = true
         var told: Set<UInt64> = []
         for kept in self.unacknowledged where kept.isCalled && told.insert(kept.event.epoch).inserted {

@@ -118,6 +118,7 @@ struct KeptEvent: Sendable {
 
     /// It is handed over in a call.
     mutating func isHandedOver() {
+        self.event.isRedelivered = self.attempts > 0
         self.attempts += 1
         self.isCalled = true
         self.course.wasCalled = true

@@ -275,7 +275,7 @@ struct Post {
         switch result {
         case .done:
             if let app = self.mailboxes.called(id) {
-                let count = self.mailboxes[app]?.calledEpochs.count ?? 0
+                let count = self.mailboxes[app]?.called.count ?? 0
                 self.tallies.update(app) { $0?.handedOver(count) }
             }
             self.mailboxes.endCall(of: id, user, &self.mail) { $0.callAnswered(at: now, &$1) }

@@ -165,6 +165,33 @@ import Testing
         #expect(other.take() == ["1 S5.removed", "3 S5.removed", "2 S5.removed", "gap 1-3 0/0/3", "caught up 3"])
     }
 
+    /// What was on its way out when an app was suspended, and could not be sent after all, does not come behind what the app is called with.
+    @Test(arguments: [Reliability.ack, .bestEffort]) func whatComesBackGoesWithWhatIsBehindIt(
+        _ reliability: Reliability
+    ) {
+        var bench = QueueBench(isSubscribed: false)
+        bench.add(reliability, lifespan: 60_000, kind: .wake)
+        var out: [QueueAction] = []
+        bench.perform { queue, now, actions in
+            _ = queue.subscribe(at: now, &out)
+            queue.setReachable(false, at: now, &actions)
+        }
+        bench.add(reliability, lifespan: 60_000, kind: .wake)
+        var call: Handover?
+        bench.perform { call = $0.beginCall(at: $1, &$2) }
+        #expect(call?.events.map(\.sequence) == [2] && call?.missing == 0)
+        let sent = out.compactMap { if case .send(let event) = $0 { event } else { nil } }
+        #expect(sent.map(\.sequence) == [1])
+        for event in sent { bench.perform { $0.takeBack(event, at: $1, &$2) } }
+        bench.perform { queue, _, _ in call = call?.left(in: &queue) }
+        #expect(call?.events.map(\.sequence) == [1, 2] && call?.missing == 0)
+        #expect(call?.events.map(\.isRedelivered) == [false, false])
+        _ = bench.take()
+        bench.perform { $0.callAnswered(at: $1, &$2) }
+        #expect(bench.take() == ["1 S5.acknowledged", "2 S5.acknowledged"])
+        #expect(bench.queue.isIdle)
+    }
+
     /// And so it is with what ends while it is found out whom to call, and with what is another user's by then.
     @Test func whatEndsBeforeAnybodyIsCalledIsTold() {
         var bench = self.bench()

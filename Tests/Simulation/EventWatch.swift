@@ -385,52 +385,61 @@ struct EventWatch {
     // MARK: Calls
 
     /// An app is handed events in the call that launches it: what waits for it, in order, and how many it does not get.
-    mutating func called(_ launch: Launch, _ handover: Handover, _ box: Box, at now: Timestamp) {
+    mutating func called(
+        _ launch: Launch, _ handover: Handover, _ box: Box, besides known: Set<Key> = [], at now: Timestamp
+    ) {
         guard let last = handover.events.last?.sequence else { return }
         var before: UInt64 = 0
         var keys: [Key] = []
         for event in handover.events {
-            self.counts.handedOver += 1
             if event.sequence <= before { self.find("\(box.app) \(event.sequence): handed over behind \(before)") }
             before = event.sequence
+            if known.contains(Key(box.app, event)) {
+                keys.append(Key(box.app, event))
+                continue
+            }
+            self.counts.handedOver += 1
             let key = self.goesOut(event, to: box, isCalled: true, at: now)
             keys.append(key)
             // What came before it as a signal may be lost with a connection.
             self.records[key]?.first = nil
             self.numbers[box, default: Numbers()].add(event.sequence)
         }
-        let numbers = self.numbers[box] ?? Numbers()
-        let holes = numbers.holes(upTo: last)
-        if !numbers.isLoose, UInt64(holes.count) != handover.missing {
-            self.find("\(box.app): \(handover.missing) events are said to be missing before \(last), not \(holes)")
-        }
+        let holes = (self.numbers[box] ?? Numbers()).holes(upTo: last)
         self.calls[launch.number] = Call(
             box: box, keys: keys, sequences: handover.events.map(\.sequence), missing: holes)
     }
 
-    /// Just before somebody is called, what has ended since it was taken is left out of what is handed over; `nil`: all of it.
-    mutating func narrows(_ launch: Launch, to left: Handover?) {
+    /// Just before somebody is called, what has ended since it was taken is left out of what is handed over, and what has come back goes with
+    /// it; `nil`: all of it is left out.
+    mutating func settles(_ launch: Launch, with left: Handover?, at now: Timestamp) {
         guard var call = self.calls[launch.number] else { return }
         let kept = Set((left?.events ?? []).map { Key(launch.app, $0) })
         let events = zip(call.keys, call.sequences)
         let (out, stays) = (events.filter { !kept.contains($0.0) }, events.filter { kept.contains($0.0) })
-        if out.isEmpty { return }
         for (key, sequence) in out where self.records[key]?.isOver != true {
             self.find("\(call.box.app) \(sequence ?? 0): left out of a call, and is not over")
         }
         (call.keys, call.sequences) = (out.map(\.0), out.map(\.1))
-        self.takeBack(call, isUnseen: true)
+        if !out.isEmpty { self.takeBack(call, isUnseen: true) }
         guard let left, let last = left.events.last?.sequence else { return self.calls[launch.number] = nil }
         (call.keys, call.sequences) = (stays.map(\.0), stays.map(\.1))
         // By numbers of another queue nothing is known of what is missing here.
         if !call.sequences.contains(nil) {
-            let numbers = self.numbers[call.box] ?? Numbers()
-            call.missing = numbers.holes(upTo: last)
-            if !numbers.isLoose, UInt64(call.missing.count) != left.missing {
-                self.find("\(call.box.app): \(left.missing) are left out before \(last), not \(call.missing)")
+            self.called(launch, left, call.box, besides: Set(call.keys), at: now)
+            // What was lost when it was taken may be told beside it by now.
+            if out.isEmpty {
+                let had = Set(left.events.map(\.sequence))
+                self.calls[launch.number]?.missing = call.missing.filter { !had.contains($0) }
             }
+            let (numbers, missing) = (self.numbers[call.box] ?? Numbers(), self.calls[launch.number]?.missing ?? [])
+            if !numbers.isLoose, UInt64(missing.count) != left.missing {
+                self.find(
+                    "\(call.box.app): \(left.missing) events are said to be missing before \(last), not \(missing)")
+            }
+        } else {
+            self.calls[launch.number] = call
         }
-        self.calls[launch.number] = call
     }
 
     /// Somebody is called with what was handed over.

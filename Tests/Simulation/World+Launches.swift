@@ -120,7 +120,7 @@ extension World {
         let user = Setup.user(of: self.connections[connection].client)
         guard self.connections[connection].isOpen else { return self.fail(start.launch, .left) }
         let left = self.process?.core.handOver(start.handover, of: start.launch)
-        self.events.narrows(start.launch, to: left)
+        self.events.settles(start.launch, with: left, at: self.now)
         guard let handover = left else { return self.follow(.needless(start.launch)) }
         guard handover.user == nil || handover.user == user else { return self.fail(start.launch, .refused) }
         self.process?.core.setCalled(start.launch, true)
