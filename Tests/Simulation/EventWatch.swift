@@ -116,6 +116,8 @@ struct EventWatch {
     private var answeredMissing: (launch: UInt64, numbers: [UInt64])?
     /// What is to outlive the broker since an app came last.
     private var born: Set<Key> = []
+    /// Launches that began since then.
+    private var begun: Set<UInt64> = []
     /// For which the disk had no room.
     private var leftOut: Set<Row> = []
     /// Acknowledged, and perhaps on the disk yet.
@@ -239,7 +241,10 @@ struct EventWatch {
         guard last == 0 || isNew else { return }
         self.numbers[box] = nil
         // What it was called for went with the queue, unless it was called at once.
-        self.calls = self.calls.filter { $0.value.box != box || $0.value.keys.contains { self.born.contains($0) } }
+        self.calls = self.calls.filter { $0.value.box != box || self.begun.contains($0.key) }
+        for call in self.calls.values where call.box == box {
+            for case let number? in call.sequences { self.numbers[box, default: Numbers()].add(number) }
+        }
     }
 
     /// What was nobody's is a user's now, who had a queue of his own, or had none.
@@ -389,6 +394,7 @@ struct EventWatch {
         _ launch: Launch, _ handover: Handover, _ box: Box, besides known: Set<Key> = [], at now: Timestamp
     ) {
         guard let last = handover.events.last?.sequence else { return }
+        self.begun.insert(launch.number)
         var before: UInt64 = 0
         var keys: [Key] = []
         for event in handover.events {
@@ -529,7 +535,7 @@ struct EventWatch {
     }
 
     /// An app comes.
-    mutating func handsOn() { self.born = [] }
+    mutating func handsOn() { (self.born, self.begun) = ([], []) }
 
     /// An app has come: what was kept for it, and what was nobody's, is its own now, and nothing else but what its coming decided.
     mutating func handedOn(_ before: [StoredEvent], to box: Box, _ after: [StoredEvent]) {
